@@ -29,6 +29,8 @@ struct OpDef {
   uint32_t inplace = 0;
   /// Gives another result each time: never folded, never merged.
   bool random = false;
+  /// run() reads only the dims of its inputs (Shape, Size): evaluated when a frame is built.
+  bool shape_only = false;
 };
 
 /// All operators that have a portable kernel. Filled once by the generated register_all_ops().

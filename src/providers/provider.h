@@ -1,0 +1,43 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/kernel.h"
+#include "ops/registry.h"
+
+namespace epona {
+
+/// Why a provider did not take a node.
+enum class Reason { none, no_kernel, type, opset, attribute, dynamic_shape, too_small, island, memory_budget, user_option,
+                    better_on_cpu };
+const char* reason_name(Reason reason);
+
+/// A reason code with its sentence.
+struct Refusal {
+  Reason reason = Reason::none;
+  std::string text;
+};
+
+/// What a provider answers for one graph: groups of nodes that it takes, and a refusal for every node it does not.
+struct Claim {
+  std::vector<std::vector<NodeId>> groups;
+  std::map<NodeId, Refusal> refused;
+};
+
+/// One hardware path. Stateless towards runs: a session owns its providers, kernels own what they need.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  virtual const char* name() const = 0;
+  /// Which nodes of the graph this provider runs. Called once per graph and subgraph.
+  virtual Claim claim(const Graph& graph) = 0;
+  /// A kernel for one claimed node. Throws Error(not_implemented) when there is none after all.
+  virtual KernelPtr build(const NodeInfo& info) = 0;
+  /// The operator's traits as the planner needs them (shape inputs, aliasing, in-place); nullptr when unknown.
+  virtual const OpDef* traits(const Node& node) const = 0;
+};
+
+}  // namespace epona
