@@ -1,30 +1,22 @@
 #include <cmath>
 
-#include "ops/registry.h"
+#include "ops/elementwise.h"
 
 namespace epona {
 namespace {
 
-/// Celu: max(0,x) + min(0, alpha*(exp(x/alpha)-1)), element by element; float only, as in the standard.
-class Celu final : public Kernel {
- public:
-  explicit Celu(const NodeInfo& info) : alpha_(info.attr("alpha", 1.0f)) {
-    if (info.in_type(0) != DataType::float32) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+/// max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
+struct CeluOp {
+  static constexpr double kNs = 6;
+  float alpha;
+  explicit CeluOp(const NodeInfo& info) : alpha(info.attr("alpha", 1.0f)) {}
+  template <class T>
+  T operator()(T x) const {
+    return x > T(0) ? x : static_cast<T>(alpha) * std::expm1(x / static_cast<T>(alpha));
   }
-  void shapes(ShapeContext& c) const override { c.out(0, c.in(0)); }
-  void run(const RunContext& c) const override {
-    const float* x = c.data<float>(0);
-    float* y = c.out_data<float>(0);
-    c.pool().parallel_for(c.in(0).size(), 5, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = x[i] > 0 ? x[i] : alpha_ * std::expm1(x[i] / alpha_);
-    });
-  }
-
- private:
-  float alpha_;
 };
 
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(celu) { r.add({.name = "Celu", .since = 12, .make = make_kernel<Celu>, .inplace = 1}); }
+EPONA_OPS(celu) { r.add({.name = "Celu", .since = 12, .make = make_kernel<Unary<CeluOp>>, .inplace = 1}); }
