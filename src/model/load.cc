@@ -1,0 +1,85 @@
+#include <fstream>
+
+#include "model/check.h"
+#include "model/from_proto.h"
+#include "model/model.h"
+#include "model/wire.h"
+
+namespace epona {
+namespace {
+
+void apply_overrides(onnx::GraphProto& graph, const LoadOptions& options) {
+  for (auto& input : *graph.mutable_input()) {
+    if (!input.type().has_tensor_type() || !input.type().tensor_type().has_shape()) continue;
+    for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
+      auto by_symbol = options.dim_by_symbol.find(dim.dim_param());
+      auto by_denotation = options.dim_by_denotation.find(dim.denotation());
+      if (dim.has_dim_param() && by_symbol != options.dim_by_symbol.end())
+        dim.set_dim_value(by_symbol->second);
+      else if (!dim.denotation().empty() && by_denotation != options.dim_by_denotation.end())
+        dim.set_dim_value(by_denotation->second);
+    }
+  }
+}
+
+Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const std::filesystem::path& path,
+           const LoadOptions& options) {
+  const std::string from = path.empty() ? "" : cat("Load model from ", path.string(), " failed: ");
+  onnx::ModelProto proto;
+  auto skeleton = make_skeleton(bytes);
+  if (!skeleton || !proto.ParseFromString(skeleton->bytes))
+    fail(Code::invalid_protobuf, from, "Protobuf parsing failed.",
+         bytes.empty() ? "" : " The file is damaged, incomplete, or not an ONNX model.");
+  if (!proto.has_graph()) fail(Code::invalid_argument, from, "No graph was found in the protobuf.");
+  try {
+    ensure_schemas();
+    Model model;
+    auto opsets = check_model_header(proto, model.warnings);
+    check_nodes(proto, opsets);
+    apply_overrides(*proto.mutable_graph(), options);
+    inline_functions(proto, opsets);
+    if (!proto.functions().empty()) proto.clear_functions();
+    for (const auto& import : proto.opset_import())
+      opsets.emplace(import.domain() == "ai.onnx" ? "" : import.domain(), static_cast<int>(import.version()));
+    infer_types(proto);
+    WeightSource source;
+    source.blobs = std::move(skeleton->blobs);
+    source.blob_owner = std::move(owner);
+    source.folder = path.empty() ? "" : std::filesystem::absolute(path).parent_path();
+    model.graph = graph_from_proto(proto.graph(), opsets, source, model.warnings);
+    for (auto& [name, mapping] : source.files) model.mappings.push_back(mapping);
+    model.ir_version = proto.ir_version();
+    model.model_version = proto.model_version();
+    model.producer_name = proto.producer_name();
+    model.producer_version = proto.producer_version();
+    model.domain = proto.domain();
+    model.description = proto.doc_string();
+    model.graph_description = proto.graph().doc_string();
+    for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
+    return model;
+  } catch (const Error& error) {
+    throw Error(error.code(), from + error.what());
+  } catch (const std::bad_alloc&) {
+    fail(Code::fail, from, "out of memory while the model was read");
+  } catch (const std::exception& error) {
+    fail(Code::fail, from, error.what());
+  }
+}
+
+}  // namespace
+
+Model load_model(const std::filesystem::path& path, const LoadOptions& options) {
+  auto mapping = FileMapping::open(path);
+  Model model = load(mapping->bytes(), mapping, path, options);
+  model.mappings.push_back(mapping);
+  return model;
+}
+
+Model load_model(std::span<const std::byte> bytes, const LoadOptions& options) {
+  // The caller's bytes may go away: keep a copy, into which the weights point.
+  auto copy = std::shared_ptr<std::byte[]>(new std::byte[bytes.size()]);
+  std::copy(bytes.begin(), bytes.end(), copy.get());
+  return load({copy.get(), bytes.size()}, copy, {}, options);
+}
+
+}  // namespace epona

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+namespace epona {
+
+/// A file mapped read-only into memory, kept alive by shared_ptr (weights are views into it).
+class FileMapping {
+ public:
+  /// Throws Error(no_such_file) or Error(fail) with the system's reason.
+  static std::shared_ptr<FileMapping> open(const std::filesystem::path& path);
+  ~FileMapping();
+  FileMapping(const FileMapping&) = delete;
+  FileMapping& operator=(const FileMapping&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Lets the kernel drop the pages inside [from, from+count): they are read again from the file when touched.
+  void release_pages(const void* from, size_t count) const;
+
+ private:
+  FileMapping() = default;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace epona

@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "model/mapping.h"
+
+namespace epona {
+
+/// A loaded model: the main graph with inferred types, and what the file says about itself.
+struct Model {
+  std::shared_ptr<Graph> graph;
+  int64_t ir_version = 0;
+  int64_t model_version = 0;
+  std::string producer_name, producer_version, domain, description, graph_description;
+  std::map<std::string, std::string> metadata;
+  std::vector<std::string> warnings;  ///< what was odd but accepted; the session logs them
+  std::vector<std::shared_ptr<FileMapping>> mappings;
+};
+
+/// What the loader may be told.
+struct LoadOptions {
+  std::map<std::string, int64_t> dim_by_symbol;      ///< free-dimension overrides by name (dim_param)
+  std::map<std::string, int64_t> dim_by_denotation;  ///< and by denotation
+};
+
+/// Reads, checks and types a model. Errors (Error with a code) name the file, node, value or tensor.
+/// `display_name` appears in messages.
+Model load_model(const std::filesystem::path& path, const LoadOptions& options = {});
+Model load_model(std::span<const std::byte> bytes, const LoadOptions& options = {});
+
+/// Serialises a graph as a ModelProto. Nodes of domain "epona" are written as such and can be read back by Epona only.
+std::string save_model(const Model& model, const Graph& graph);
+void save_model(const Model& model, const Graph& graph, const std::filesystem::path& path);
+
+}  // namespace epona
