@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+
+#include "kernels/activation.h"
+
+namespace epona {
+
+/// One filter position: where each pixel of the tile reads, in floats from ConvTile::x; negative: padding.
+struct ConvTap {
+  const int64_t* offsets;
+  int64_t index;  ///< position in the filter: kh * kernel_w + kw
+};
+
+/// A tile of the direct convolution: `pixels` neighbouring outputs times `blocks` blocks of 16 channels, summed over all
+/// input channels and taps while the sums stay in registers.
+struct ConvTile {
+  const float* x = nullptr;  ///< first input block
+  int64_t x_block_stride = 0;
+  int64_t in_channels = 0;
+  const ConvTap* taps = nullptr;
+  int tap_count = 0;    ///< taps to visit
+  int filter_taps = 0;  ///< taps of the whole filter, which the weights hold
+  const float* w = nullptr;     ///< [in block][filter tap][channel of the block][blocks * 16]
+  const float* bias = nullptr;  ///< [blocks * 16]; null: zero
+  const float* residual = nullptr;
+  float* y = nullptr;
+  int64_t y_block_stride = 0;
+  Activation activation;
+};
+
+using ConvTileFn = void (*)(const ConvTile&);
+
+/// The tile kernels of the active instruction set.
+struct ConvTileKernels {
+  static constexpr int kMaxBlocks = 2, kMaxPixels = 14;
+  int max_blocks;                          ///< largest `blocks`
+  int max_pixels[kMaxBlocks + 1];          ///< for a number of blocks: the most pixels whose sums fit in registers
+  ConvTileFn run[kMaxBlocks + 1][kMaxPixels + 1];
+};
+const ConvTileKernels& conv_tile_kernels();
+
+}  // namespace epona
