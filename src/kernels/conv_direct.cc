@@ -15,14 +15,16 @@ constexpr double kMacsPerNs = 32;
 /// Outputs are cut into rows, and rows into tiles of nearly equal length. Without padding, stride or a filter the whole
 /// image is one row.
 struct Tiling {
-  int64_t rows, row_pixels, row_tiles;
+  int64_t rows, row_pixels, row_tiles, in_w;
 
-  Tiling(const ConvParams& p, const ConvImage& image, int max_pixels) : rows(image.out_h), row_pixels(image.out_w) {
+  Tiling(const ConvParams& p, const ConvImage& image, int max_pixels)
+      : rows(image.out_h), row_pixels(image.out_w), in_w(image.in_w) {
     const bool pointwise = p.kernel_h == 1 && p.kernel_w == 1 && p.stride_h == 1 && p.stride_w == 1 &&
                            image.pad_top == 0 && image.pad_left == 0 && image.out_h == image.in_h &&
                            image.out_w == image.in_w;
     if (pointwise) {
       row_pixels *= rows;
+      in_w *= rows;
       rows = 1;
     }
     row_tiles = (row_pixels + max_pixels - 1) / max_pixels;
@@ -31,14 +33,15 @@ struct Tiling {
 };
 
 /// Whether a filter column of the tile [begin, end) falls into the padding.
-bool at_edge(const ConvParams& p, const ConvImage& image, int64_t begin, int64_t end) {
+bool at_edge(const ConvParams& p, const ConvImage& image, const Tiling& tiling, int64_t tile) {
+  const int64_t begin = tiling.begin(tile), end = tiling.begin(tile + 1);
   return begin * p.stride_w < image.pad_left ||
-         (end - 1) * p.stride_w - image.pad_left + static_cast<int64_t>(p.kernel_w - 1) * p.dilation_w >= image.in_w;
+         (end - 1) * p.stride_w - image.pad_left + static_cast<int64_t>(p.kernel_w - 1) * p.dilation_w >= tiling.in_w;
 }
 
 int64_t edge_tiles(const ConvParams& p, const ConvImage& image, const Tiling& tiling) {
   int64_t count = 0;
-  for (int64_t t = 0; t < tiling.row_tiles; ++t) count += at_edge(p, image, tiling.begin(t), tiling.begin(t + 1));
+  for (int64_t t = 0; t < tiling.row_tiles; ++t) count += at_edge(p, image, tiling, t);
   return count;
 }
 
@@ -179,7 +182,7 @@ void ConvDirect::run(const ConvImage& image, const ConvBuffers& buffers, ThreadP
         bool any = false;
         for (int64_t p = 0; p < end - begin; ++p) {
           const int64_t in_w = (begin + p) * p_.stride_w - image.pad_left + kw * p_.dilation_w;
-          const bool inside = !edge || (in_w >= 0 && in_w < image.in_w);
+          const bool inside = !edge || (in_w >= 0 && in_w < call.tiling.in_w);
           any |= inside;
           offsets[p] = inside ? (kh * p_.dilation_h * image.in_w + p * p_.stride_w + kw * p_.dilation_w) * kChannelBlock
                               : -1;
@@ -196,7 +199,7 @@ void ConvDirect::run(const ConvImage& image, const ConvBuffers& buffers, ThreadP
   const TapColumn inside = build(0, max_pixels, false);
   for (int64_t t = 0; t < call.tiling.row_tiles; ++t) {
     const int64_t begin = call.tiling.begin(t), end = call.tiling.begin(t + 1);
-    columns[t] = at_edge(p_, image, begin, end) ? build(begin, end, true) : inside;
+    columns[t] = at_edge(p_, image, call.tiling, t) ? build(begin, end, true) : inside;
   }
   call.columns = columns;
 
