@@ -67,11 +67,16 @@ using RowFn = void (*)(int64_t, const char*, int64_t, char*, int64_t);
 
 RowFn row_fn(int64_t bytes) {
   switch (bytes) {
-    case 1: return copy_row<uint8_t>;
-    case 2: return copy_row<uint16_t>;
-    case 4: return copy_row<uint32_t>;
-    case 8: return copy_row<uint64_t>;
-    default: return copy_row<Bits<16>>;
+    case 1:
+      return copy_row<uint8_t>;
+    case 2:
+      return copy_row<uint16_t>;
+    case 4:
+      return copy_row<uint32_t>;
+    case 8:
+      return copy_row<uint64_t>;
+    default:
+      return copy_row<Bits<16>>;
   }
 }
 
@@ -228,8 +233,8 @@ void copy_elements(DataType type, int64_t count, const void* in, int64_t in_offs
   int64_t bits = static_cast<int64_t>(type_bits(type));
   if (bits < 8) {
     if (in_offset * bits % 8 == 0 && out_offset * bits % 8 == 0 && count * bits % 8 == 0) {
-      std::memcpy(static_cast<char*>(out) + out_offset * bits / 8,
-                  static_cast<const char*>(in) + in_offset * bits / 8, static_cast<size_t>(count * bits / 8));
+      std::memcpy(static_cast<char*>(out) + out_offset * bits / 8, static_cast<const char*>(in) + in_offset * bits / 8,
+                  static_cast<size_t>(count * bits / 8));
       return;
     }
     const uint8_t* from = static_cast<const uint8_t*>(in);

@@ -17,8 +17,7 @@ V low(V a, V b) {
   if constexpr (N == 2) return __builtin_shufflevector(a, b, 0, 2);
   if constexpr (N == 4) return __builtin_shufflevector(a, b, 0, 4, 1, 5);
   if constexpr (N == 8) return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-  if constexpr (N == 16)
-    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  if constexpr (N == 16) return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 
 template <int N, class V>
@@ -81,11 +80,16 @@ struct Wide {
 void transpose2d(int element_bytes, int64_t rows, int64_t columns, const char* in, int64_t in_stride, char* out,
                  int64_t out_stride) {
   switch (element_bytes) {
-    case 1: return transpose<uint8_t>(rows, columns, in, in_stride, out, out_stride);
-    case 2: return transpose<uint16_t>(rows, columns, in, in_stride, out, out_stride);
-    case 4: return transpose<uint32_t>(rows, columns, in, in_stride, out, out_stride);
-    case 8: return transpose<uint64_t>(rows, columns, in, in_stride, out, out_stride);
-    default: return plain<Wide>(rows, columns, in, in_stride, out, out_stride);
+    case 1:
+      return transpose<uint8_t>(rows, columns, in, in_stride, out, out_stride);
+    case 2:
+      return transpose<uint16_t>(rows, columns, in, in_stride, out, out_stride);
+    case 4:
+      return transpose<uint32_t>(rows, columns, in, in_stride, out, out_stride);
+    case 8:
+      return transpose<uint64_t>(rows, columns, in, in_stride, out, out_stride);
+    default:
+      return plain<Wide>(rows, columns, in, in_stride, out, out_stride);
   }
 }
 

@@ -5,8 +5,8 @@
 
 namespace epona {
 
-/// An axis as a number in [0, rank): negative ones count from the end. `c` is a ShapeContext, RunContext or NodeInfo-like
-/// object whose refuse() names the node.
+/// An axis as a number in [0, rank): negative ones count from the end. `c` is a ShapeContext, RunContext or
+/// NodeInfo-like object whose refuse() names the node.
 template <class Context>
 int resolve_axis(const Context& c, int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)

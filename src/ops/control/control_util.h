@@ -21,7 +21,7 @@ class ValueList {
   }
   RuntimeValue& operator[](int i) { return data()[i]; }
   RuntimeValue* data() { return heap_.empty() ? inline_.data() : heap_.data(); }
-  operator std::span<RuntimeValue>() { return {data(), size_}; }  // NOLINT: implicit by design
+  operator std::span<RuntimeValue>() { return {data(), size_}; }        // NOLINT: implicit by design
   operator std::span<const RuntimeValue>() { return {data(), size_}; }  // NOLINT
 
  private:

@@ -12,8 +12,8 @@ bool truth(const RunContext& c, const RuntimeValue& value, const char* what) {
   return *tensor.as<bool>();
 }
 
-/// Loop: body(iteration, condition, states...) -> (condition, states..., rows...) until the trip count is reached or the
-/// condition is false. The body's condition counts even when the `cond` input is absent, as in all runtimes.
+/// Loop: body(iteration, condition, states...) -> (condition, states..., rows...) until the trip count is reached or
+/// the condition is false. The body's condition counts even when the `cond` input is absent, as in all runtimes.
 class Loop final : public Kernel {
  public:
   explicit Loop(const NodeInfo& info) : body_(info.subgraph("body")), states_(body_->inputs() - 2) {
@@ -41,7 +41,8 @@ class Loop final : public Kernel {
       bool next = truth(c, out[0], "the condition that the body returns");
       for (int i = 0; i < rows; ++i) {
         const RuntimeValue& row = out[1 + states_ + i];
-        if (row.kind != RuntimeValue::Kind::tensor) c.refuse("output ", 1 + states_ + i, " of the body is not a tensor");
+        if (row.kind != RuntimeValue::Kind::tensor)
+          c.refuse("output ", 1 + states_ + i, " of the body is not a tensor");
         if (c.wants(states_ + i)) collectors[static_cast<size_t>(i)].add(c, 1 + states_ + i, row.tensor, trips);
       }
       for (int i = 0; i < states_; ++i) in[i + 2] = owned(std::move(out[i + 1]));

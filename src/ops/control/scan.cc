@@ -61,8 +61,8 @@ class ScanBase : public Kernel {
     if (scans_ < 1 || states_ < 0 || rows_ < 0 || info.inputs() != first + states_ + scans_ ||
         info.outputs() > body_->outputs())
       info.refuse(Code::invalid_graph, "a body with ", body_->inputs(), " inputs and ", body_->outputs(),
-                  " outputs does not fit a node with ", info.inputs(), " inputs, of which ", scans_, " are scanned, and ",
-                  info.outputs(), " outputs");
+                  " outputs does not fit a node with ", info.inputs(), " inputs, of which ", scans_,
+                  " are scanned, and ", info.outputs(), " outputs");
   }
   void shapes(ShapeContext&) const override {}
 
@@ -86,7 +86,8 @@ class ScanBase : public Kernel {
       }
       body_->run(c, in, out);
       for (int i = 0; i < rows_; ++i)
-        if (c.wants(states_ + i)) collectors[static_cast<size_t>(i)].add(c, states_ + i, out[states_ + i].tensor, steps);
+        if (c.wants(states_ + i))
+          collectors[static_cast<size_t>(i)].add(c, states_ + i, out[states_ + i].tensor, steps);
       for (int i = 0; i < states_; ++i) in[i] = owned(std::move(out[i]));
     }
     for (int i = 0; i < states_; ++i) states[static_cast<size_t>(i)] = owned(std::move(in[i]));

@@ -4,7 +4,8 @@
 
 namespace epona {
 
-/// run() of operators whose output is their first input under another shape: a copy, for when the two do not share memory.
+/// run() of operators whose output is their first input under another shape: a copy, for when the two do not share
+/// memory.
 inline void copy_through(const RunContext& c) {
   const RuntimeValue& value = c.value(0);
   if (value.kind != RuntimeValue::Kind::tensor) return c.set(0, value);

@@ -16,7 +16,8 @@ class Concat final : public Kernel {
       const Shape& in = c.in(i);
       bool fits = in.rank() == out.rank();
       for (int d = 0; fits && d < out.rank(); ++d) fits = d == axis || in[d] == out[d];
-      if (!fits) c.refuse("input ", i, " of shape ", in, " does not fit input 0 of shape ", c.in(0), " along axis ", axis);
+      if (!fits)
+        c.refuse("input ", i, " of shape ", in, " does not fit input 0 of shape ", c.in(0), " along axis ", axis);
       out[axis] = checked_add(out[axis], in[axis]);
     }
     c.out(0, out);

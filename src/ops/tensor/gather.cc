@@ -31,10 +31,11 @@ void gather_rows(const char* in, char* out, const Index* indices, int64_t begin,
 template <class Index>
 void gather(ThreadPool& pool, const char* in, char* out, const Index* indices, int64_t outer, int64_t count,
             int64_t dim, int64_t bytes) {
-  auto rows = bytes == 4 ? gather_rows<uint32_t, Index> : bytes == 8 ? gather_rows<uint64_t, Index> : gather_rows<void, Index>;
-  pool.parallel_for(outer * count, 3 + static_cast<double>(bytes) * 0.1, [&](int64_t begin, int64_t end) {
-    rows(in, out, indices, begin, end, count, dim, bytes);
-  });
+  auto rows = bytes == 4   ? gather_rows<uint32_t, Index>
+              : bytes == 8 ? gather_rows<uint64_t, Index>
+                           : gather_rows<void, Index>;
+  pool.parallel_for(outer * count, 3 + static_cast<double>(bytes) * 0.1,
+                    [&](int64_t begin, int64_t end) { rows(in, out, indices, begin, end, count, dim, bytes); });
 }
 
 /// Gather: rows of the input along an axis, named by indices of any shape.
@@ -61,13 +62,15 @@ class Gather final : public Kernel {
     for (int64_t i = 0; i < count; ++i) {
       int64_t at = int_at(indices, i);
       if (at < -dim || at >= dim)
-        c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for axis ", axis, " of input of shape ", in.shape);
+        c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for axis ", axis, " of input of shape ",
+                 in.shape);
     }
     int64_t bits = inner * static_cast<int64_t>(type_bits(in.type));
     if (in.type == DataType::string || bits % 8) {
       for (int64_t i = 0; i < outer * count; ++i) {
         int64_t at = int_at(indices, i % count);
-        copy_elements(in.type, inner, in.data, (i / count * dim + (at < 0 ? at + dim : at)) * inner, out.data, i * inner);
+        copy_elements(in.type, inner, in.data, (i / count * dim + (at < 0 ? at + dim : at)) * inner, out.data,
+                      i * inner);
       }
       return;
     }

@@ -21,11 +21,16 @@ class GatherElements final : public Kernel {
     const Tensor& in = c.in(0);
     check_index_type(c, c.in(1), "indices");
     switch (is_subbyte(in.type) || in.type == DataType::string ? 0 : type_bits(in.type) / 8) {
-      case 1: return gather<uint8_t>(c);
-      case 2: return gather<uint16_t>(c);
-      case 4: return gather<uint32_t>(c);
-      case 8: return gather<uint64_t>(c);
-      default: return gather<void>(c);
+      case 1:
+        return gather<uint8_t>(c);
+      case 2:
+        return gather<uint16_t>(c);
+      case 4:
+        return gather<uint32_t>(c);
+      case 8:
+        return gather<uint64_t>(c);
+      default:
+        return gather<void>(c);
     }
   }
 
@@ -66,6 +71,4 @@ class GatherElements final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(gather_elements) {
-  r.add({.name = "GatherElements", .since = 11, .make = make_kernel<GatherElements>});
-}
+EPONA_OPS(gather_elements) { r.add({.name = "GatherElements", .since = 11, .make = make_kernel<GatherElements>}); }

@@ -16,7 +16,8 @@ class GatherND final : public Kernel {
     if (batch_ < 0 || batch_ > last || batch_ >= in.rank())
       c.refuse("batch_dims ", batch_, " does not fit input of shape ", in, " and indices of shape ", indices);
     for (int i = 0; i < batch; ++i)
-      if (in[i] != indices[i]) c.refuse("input of shape ", in, " and indices of shape ", indices, " differ in batch dim ", i);
+      if (in[i] != indices[i])
+        c.refuse("input of shape ", in, " and indices of shape ", indices, " differ in batch dim ", i);
     if (indices[last] < 1 || indices[last] > in.rank() - batch)
       c.refuse("the last dim of indices of shape ", indices, " must be in [1,", in.rank() - batch, "]");
     Shape out;
@@ -40,8 +41,8 @@ class GatherND final : public Kernel {
         for (int i = 0; i < tuple; ++i) {
           int64_t at = index[r * tuple + i], dim = in.shape[batch + i];
           if (at < -dim || at >= dim)
-            c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for dim ", batch + i, " of input of shape ",
-                     in.shape);
+            c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for dim ", batch + i,
+                     " of input of shape ", in.shape);
           from += (at < 0 ? at + dim : at) * strides[batch + i];
         }
         copy_elements(in.type, inner, in.data, from, out.data, r * inner);

@@ -42,21 +42,32 @@ class NonZero final : public Kernel {
     switch (type) {
       case DataType::boolean:
       case DataType::int8:
-      case DataType::uint8: return test<uint8_t>;
+      case DataType::uint8:
+        return test<uint8_t>;
       case DataType::int16:
-      case DataType::uint16: return test<uint16_t>;
+      case DataType::uint16:
+        return test<uint16_t>;
       case DataType::float16:
-      case DataType::bfloat16: return test_half<uint16_t, 0x7fff>;  // all but the sign
+      case DataType::bfloat16:
+        return test_half<uint16_t, 0x7fff>;  // all but the sign
       case DataType::int32:
-      case DataType::uint32: return test<uint32_t>;
+      case DataType::uint32:
+        return test<uint32_t>;
       case DataType::int64:
-      case DataType::uint64: return test<uint64_t>;
-      case DataType::float32: return test<float>;
-      case DataType::float64: return test<double>;
-      case DataType::complex64: return test<std::complex<float>>;
-      case DataType::complex128: return test<std::complex<double>>;
-      case DataType::string: return test<std::string>;
-      default: return nullptr;
+      case DataType::uint64:
+        return test<uint64_t>;
+      case DataType::float32:
+        return test<float>;
+      case DataType::float64:
+        return test<double>;
+      case DataType::complex64:
+        return test<std::complex<float>>;
+      case DataType::complex128:
+        return test<std::complex<double>>;
+      case DataType::string:
+        return test<std::string>;
+      default:
+        return nullptr;
     }
   }
 };

@@ -8,25 +8,37 @@
 namespace epona {
 namespace {
 
-/// Pad. Negative pads crop first, then the rest pads what is left, as numpy does. Pads: attribute `paddings` in opset 1,
-/// `pads` in 2, input from 11; axes from 18.
+/// Pad. Negative pads crop first, then the rest pads what is left, as numpy does. Pads: attribute `paddings` in opset
+/// 1, `pads` in 2, input from 11; axes from 18.
 class Pad final : public Kernel {
  public:
   explicit Pad(const NodeInfo& info) : from_attributes_(info.opset() < 11) {
     std::string mode = info.attr("mode", "constant");
-    if (mode == "constant") mode_ = Mode::constant;
-    else if (mode == "reflect") mode_ = Mode::reflect;
-    else if (mode == "edge") mode_ = Mode::edge;
-    else if (mode == "wrap") mode_ = Mode::wrap;
-    else info.refuse(Code::invalid_graph, "unknown mode '", mode, "'");
+    if (mode == "constant")
+      mode_ = Mode::constant;
+    else if (mode == "reflect")
+      mode_ = Mode::reflect;
+    else if (mode == "edge")
+      mode_ = Mode::edge;
+    else if (mode == "wrap")
+      mode_ = Mode::wrap;
+    else
+      info.refuse(Code::invalid_graph, "unknown mode '", mode, "'");
     if (!from_attributes_) return;
     pads_ = info.ints(info.has_attr("pads") ? "pads" : "paddings");
     float value = info.attr("value", 0.0f);
     switch (info.in_type(0)) {
-      case DataType::float32: value_ = Tensor::scalar(value); break;
-      case DataType::float64: value_ = Tensor::scalar<double>(value); break;
-      case DataType::float16: value_ = Tensor::scalar(Float16(value)); break;
-      default: info.refuse(Code::not_implemented, "type ", info.in_type(0));
+      case DataType::float32:
+        value_ = Tensor::scalar(value);
+        break;
+      case DataType::float64:
+        value_ = Tensor::scalar<double>(value);
+        break;
+      case DataType::float16:
+        value_ = Tensor::scalar(Float16(value));
+        break;
+      default:
+        info.refuse(Code::not_implemented, "type ", info.in_type(0));
     }
   }
   void shapes(ShapeContext& c) const override {
@@ -83,9 +95,12 @@ class Pad final : public Kernel {
   int64_t source(int64_t i, int64_t kept, int64_t before) const {
     i -= before;
     switch (mode_) {
-      case Mode::edge: return std::clamp<int64_t>(i, 0, kept - 1);
-      case Mode::wrap: return (i % kept + kept) % kept;
-      default: break;
+      case Mode::edge:
+        return std::clamp<int64_t>(i, 0, kept - 1);
+      case Mode::wrap:
+        return (i % kept + kept) % kept;
+      default:
+        break;
     }
     if (kept == 1) return 0;
     int64_t period = 2 * (kept - 1);
@@ -101,7 +116,8 @@ class Pad final : public Kernel {
     int64_t* maps = c.workspace_as<int64_t>();
     for (int i = 0; i < rank; ++i)
       for (int64_t j = 0; j < out.shape[i]; ++j) maps[start[i] + j] = j * strides[i];
-    int64_t run_begin = 0, run_end = rank ? out.shape[rank - 1] : 1;  // the part of a row that is contiguous in the input
+    int64_t run_begin = 0,
+            run_end = rank ? out.shape[rank - 1] : 1;  // the part of a row that is contiguous in the input
     for_each_axis(c, in.shape, [&](int axis, int64_t crop, int64_t kept, int64_t before, int64_t) {
       for (int64_t j = 0; j < out.shape[axis]; ++j)
         maps[start[axis] + j] = (crop + source(j, kept, before)) * strides[axis];
@@ -109,7 +125,8 @@ class Pad final : public Kernel {
     });
     int64_t row = rank ? out.shape[rank - 1] : 1;
     const int64_t* columns = rank ? maps + start[rank - 1] : nullptr;
-    const int64_t bytes = in.type == DataType::string || is_subbyte(in.type) ? 0 : static_cast<int64_t>(type_bits(in.type) / 8);
+    const int64_t bytes =
+        in.type == DataType::string || is_subbyte(in.type) ? 0 : static_cast<int64_t>(type_bits(in.type) / 8);
     auto rows = [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         int64_t base = 0, rest = r;

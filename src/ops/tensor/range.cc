@@ -39,7 +39,8 @@ class Range final : public Kernel {
       T *out = c.out_data<T>(0), start = *c.data<T>(0), delta = *c.data<T>(2);
       if constexpr (std::is_integral_v<T>) {
         for (int64_t i = 0, n = c.out(0).size(); i < n; ++i)
-          out[i] = static_cast<T>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+          out[i] =
+              static_cast<T>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
       } else {
         for (int64_t i = 0, n = c.out(0).size(); i < n; ++i)
           out[i] = T(static_cast<Compute<T>>(start) + static_cast<Compute<T>>(i) * static_cast<Compute<T>>(delta));

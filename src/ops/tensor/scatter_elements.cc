@@ -38,8 +38,10 @@ class ScatterElements final : public Kernel {
       for (int64_t j = 0; j < row; ++j, ++flat) {
         int64_t at = int_at(indices, flat);
         if (at < -dim || at >= dim)
-          c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for axis ", axis, " of data of shape ", data.shape);
-        combine_(data.type, 1, updates.data, flat, out.data, base + j * step + (at < 0 ? at + dim : at) * strides[axis]);
+          c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for axis ", axis, " of data of shape ",
+                   data.shape);
+        combine_(data.type, 1, updates.data, flat, out.data,
+                 base + j * step + (at < 0 ? at + dim : at) * strides[axis]);
       }
     }
   }

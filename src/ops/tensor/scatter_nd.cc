@@ -16,7 +16,8 @@ class ScatterND final : public Kernel {
       c.refuse("indices of shape ", indices, " do not fit data of shape ", data);
     int tuple = static_cast<int>(indices[last]);
     bool fits = updates.rank() == last + data.rank() - tuple;
-    for (int i = 0; fits && i < updates.rank(); ++i) fits = updates[i] == (i < last ? indices[i] : data[i - last + tuple]);
+    for (int i = 0; fits && i < updates.rank(); ++i)
+      fits = updates[i] == (i < last ? indices[i] : data[i - last + tuple]);
     if (!fits)
       c.refuse("updates of shape ", updates, " do not fit indices of shape ", indices, " and data of shape ", data);
     c.out(0, data);
@@ -36,7 +37,8 @@ class ScatterND final : public Kernel {
       for (int i = 0; i < tuple; ++i) {
         int64_t at = index[r * tuple + i], dim = data.shape[i];
         if (at < -dim || at >= dim)
-          c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for dim ", i, " of data of shape ", data.shape);
+          c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for dim ", i, " of data of shape ",
+                   data.shape);
         to += (at < 0 ? at + dim : at) * strides[i];
       }
       combine_(data.type, inner, updates.data, r * inner, out.data, to);

@@ -11,7 +11,10 @@ namespace {
 class Slice final : public Kernel {
  public:
   explicit Slice(const NodeInfo& info)
-      : from_attributes_(info.opset() < 10), starts_(info.ints("starts")), ends_(info.ints("ends")), axes_(info.ints("axes")) {
+      : from_attributes_(info.opset() < 10),
+        starts_(info.ints("starts")),
+        ends_(info.ints("ends")),
+        axes_(info.ints("axes")) {
     if (!from_attributes_) return;
     if (starts_.size() != ends_.size() || (!axes_.empty() && axes_.size() != starts_.size()))
       info.refuse(Code::invalid_graph, "starts, ends and axes differ in length");

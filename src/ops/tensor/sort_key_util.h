@@ -25,7 +25,9 @@ inline uint32_t sort_key(bool v) { return v; }
 inline uint32_t sort_key(int8_t v) { return static_cast<uint32_t>(v) ^ 0x80000000u; }
 inline uint32_t sort_key(int16_t v) { return static_cast<uint32_t>(v) ^ 0x80000000u; }
 inline uint32_t sort_key(int32_t v) { return static_cast<uint32_t>(v) ^ 0x80000000u; }
-inline uint64_t sort_key(int64_t v) { return static_cast<uint64_t>(v) ^ uint64_t{1} << 63; }
+inline uint64_t sort_key(int64_t v) {
+  return static_cast<uint64_t>(v) ^ uint64_t { 1 } << 63;
+}
 inline uint32_t sort_key(uint8_t v) { return v; }
 inline uint32_t sort_key(uint16_t v) { return v; }
 inline uint32_t sort_key(uint32_t v) { return v; }

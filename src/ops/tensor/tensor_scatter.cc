@@ -54,6 +54,4 @@ class TensorScatter final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(tensor_scatter) {
-  r.add({.name = "TensorScatter", .since = 24, .make = make_kernel<TensorScatter>});
-}
+EPONA_OPS(tensor_scatter) { r.add({.name = "TensorScatter", .since = 24, .make = make_kernel<TensorScatter>}); }

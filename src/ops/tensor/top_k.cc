@@ -23,7 +23,9 @@ struct Wide {
 struct Narrow {
   uint64_t word;
   friend bool operator<(const Narrow& a, const Narrow& b) { return a.word < b.word; }
-  static Narrow make(uint32_t key, int64_t index) { return {static_cast<uint64_t>(key) << 32 | static_cast<uint64_t>(index)}; }
+  static Narrow make(uint32_t key, int64_t index) {
+    return {static_cast<uint64_t>(key) << 32 | static_cast<uint64_t>(index)};
+  }
   int64_t where() const { return static_cast<int64_t>(word & 0xffffffffu); }
 };
 
@@ -58,7 +60,8 @@ void fill_keys(const void* in, int64_t n, int64_t stride, bool largest, void* ou
   for (int64_t i = 0; i < n; ++i) to[i] = sort_key(from[i * stride]) ^ flip;
 }
 
-/// TopK along an axis: k attribute in opset 1, input from 10; largest, sorted from 11. NaN counts as the largest number.
+/// TopK along an axis: k attribute in opset 1, input from 10; largest, sorted from 11. NaN counts as the largest
+/// number.
 class TopK final : public Kernel {
  public:
   explicit TopK(const NodeInfo& info)
@@ -77,7 +80,8 @@ class TopK final : public Kernel {
       if (!c.value(1)) c.refuse("k must be given");
       k = one_int(c, *c.value(1), "k");
     }
-    if (k < 0 || k > out[axis]) c.refuse("k is ", k, " but axis ", axis, " of input of shape ", out, " has ", out[axis]);
+    if (k < 0 || k > out[axis])
+      c.refuse("k is ", k, " but axis ", axis, " of input of shape ", out, " has ", out[axis]);
     out[axis] = k;
     c.out(0, out);
     c.out(1, out);
