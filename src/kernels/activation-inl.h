@@ -38,25 +38,8 @@ HWY_INLINE V clamp(V low, V high, V x) {
   return hn::Min(high, hn::Max(low, x));
 }
 
-/// In place; n is a multiple of 16.
-HWY_NOINLINE void activate_range(const Activation& activation, float* x, int64_t n) {
-  const hn::CappedTag<float, 16> d;
-  using V = hn::Vec<decltype(d)>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const V a = hn::Set(d, activation.a), b = hn::Set(d, activation.b), zero = hn::Zero(d), one = hn::Set(d, 1.0f);
-  const auto map = [&](auto f) HWY_ATTR {
-    for (int64_t i = 0; i < n; i += lanes) hn::Store(f(hn::Load(d, x + i)), d, x + i);
-  };
-  switch (activation.kind) {
-    case ActivationKind::leaky_relu:
-      return map([&](V v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, zero), hn::Mul(a, v), v); });
-    case ActivationKind::hard_sigmoid:
-      return map([&](V v) HWY_ATTR { return clamp(zero, one, hn::MulAdd(a, v, b)); });
-    case ActivationKind::hard_swish:
-      return map([&](V v) HWY_ATTR { return hn::Mul(v, clamp(zero, one, hn::MulAdd(a, v, b))); });
-    default: return;
-  }
-}
+/// In place.
+inline void activate_range(const Activation& activation, float* x, int64_t n) { activate(activation, x, x, n); }
 
 }  // namespace epona::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -16,8 +16,16 @@ enum class ActivationKind : uint8_t {
   silu,       ///< x * sigmoid(a * x); plain SiLU: a = 1
   gelu,       ///< 0.5 x (1 + erf(x / sqrt 2))
   gelu_tanh,  ///< the tanh approximation of gelu
+  thresholded_relu,  ///< x > a ? x : 0, so NaN gives 0
+  elu,               ///< x < 0 ? a (e^x - 1) : x
+  celu,              ///< x < 0 ? a (e^(x/a) - 1) : x
+  selu,              ///< x < 0 ? a b (e^x - 1) : b x
+  softplus,
+  softsign,
+  mish,
 };
 
+/// A function and its parameters. NaN in gives NaN out, unless said otherwise.
 struct Activation {
   ActivationKind kind = ActivationKind::none;
   float a = 0;
@@ -34,7 +42,18 @@ struct Activation {
   static Activation gelu() { return {ActivationKind::gelu, 0, 0}; }
   static Activation gelu_tanh() { return {ActivationKind::gelu_tanh, 0, 0}; }
 
+  explicit operator bool() const { return kind != ActivationKind::none; }
   friend bool operator==(const Activation&, const Activation&) = default;
 };
+
+/// Estimated cost of one element on one thread, in nanoseconds.
+double activation_ns(ActivationKind kind);
+
+/// out[i] = f(in[i]) on the calling thread; in == out is allowed.
+void activate(const Activation& activation, const float* in, float* out, int64_t n);
+
+/// Applies f in place to a tile of `rows` rows of `cols` floats that lie `stride` floats apart: the epilogue of a kernel
+/// that has just written the tile.
+void activate_tile(const Activation& activation, float* data, int64_t rows, int64_t cols, int64_t stride);
 
 }  // namespace epona
