@@ -116,10 +116,19 @@ class ShapeContext {
   size_t workspace_ = 0;
 };
 
+/// Told of every kernel call of a run, on the thread that runs it (profiling).
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  /// Times in nanoseconds of the steady clock.
+  virtual void step(const Node& node, const std::string& provider, int64_t begin_ns, int64_t end_ns) = 0;
+};
+
 /// What all kernels of one run share.
 struct RunEnv {
   ThreadPool* pool = nullptr;
   const std::atomic<bool>* terminate = nullptr;  ///< set by RunOptions.terminate
+  RunObserver* observer = nullptr;
 };
 
 /// One call of a kernel: inputs and outputs with their memory.
@@ -157,6 +166,7 @@ class RunContext {
   int captures() const { return static_cast<int>(captures_.size()); }
 
   void* workspace() const { return workspace_; }
+  void set_workspace(void* memory) { workspace_ = memory; }
   template <class T>
   T* workspace_as() const {
     return static_cast<T*>(workspace_);
@@ -184,6 +194,11 @@ class Kernel {
   /// Sets the shape of every wanted output (dynamic operators: none) and asks for scratch memory.
   virtual void shapes(ShapeContext& c) const = 0;
   virtual void run(const RunContext& c) const = 0;
+  /// Whether run() still reads constant input i. A kernel that packed it says false, and its memory is given back.
+  virtual bool reads_constant(int input) const {
+    (void)input;
+    return true;
+  }
 };
 using KernelPtr = std::unique_ptr<Kernel>;
 

@@ -1,0 +1,218 @@
+#include <algorithm>
+
+#include "plan/plan.h"
+#include "plan/segments.h"
+
+namespace epona {
+namespace {
+
+class PlanNodeInfo final : public NodeInfo {
+ public:
+  PlanNodeInfo(const Graph& graph, const Node& node, const PlanOptions& options)
+      : NodeInfo(graph, node), options_(options) {}
+
+  std::shared_ptr<Subgraph> subgraph(std::string_view key) const override {
+    auto* body = graph_->attribute<std::shared_ptr<Graph>>(*node_, key);
+    if (!body) refuse(Code::invalid_graph, "attribute '", key, "' should be a graph");
+    return options_.make_subgraph(*body);
+  }
+
+ private:
+  const PlanOptions& options_;
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder(Graph& graph, const PlanOptions& options)
+      : graph_(graph), options_(options), plan_(std::make_shared<Plan>()) {}
+
+  std::shared_ptr<const Plan> build() {
+    plan_->name = graph_.name;
+    make_slots();
+    make_steps();
+    drop_unread_constants();
+    mark_known();
+    share_memory();
+    cut_segments(*plan_);
+    bind_outputs();
+    compute_lifetimes();
+    return plan_;
+  }
+
+ private:
+  void make_slots() {
+    for (Value& value : graph_.values) {
+      SlotPlan slot;
+      slot.name = value.name;
+      slot.type = value.type;
+      slot.constant = value.constant;
+      slot.is_input = value.is_input || value.is_capture;
+      slot.root = static_cast<int>(plan_->slots.size());
+      plan_->slots.push_back(std::move(slot));
+    }
+    plan_->inputs.assign(graph_.inputs.begin(), graph_.inputs.end());
+    plan_->outputs.assign(graph_.outputs.begin(), graph_.outputs.end());
+    for (auto& [index, id] : graph_.captured) plan_->captures.emplace_back(index, id);
+  }
+
+  void make_steps() {
+    for (const Node& node : graph_.nodes) {
+      if (node.removed) continue;
+      Provider* provider = options_.provider_of(graph_, node);
+      StepPlan step;
+      step.provider = provider->name();
+      PlanNodeInfo info(graph_, node, options_);
+      plan_->kernels.push_back(provider->build(info));
+      step.kernel = plan_->kernels.back().get();
+      step.node.name = node.name;
+      step.node.op = node.op;
+      step.node.domain = node.domain;
+      step.node.opset = node.opset;
+      step.inputs.assign(node.inputs.begin(), node.inputs.end());
+      step.outputs.assign(node.outputs.begin(), node.outputs.end());
+      step.captures.assign(node.captures.begin(), node.captures.end());
+      if (const OpDef* def = provider->traits(node)) {
+        step.shape_inputs = def->shape_inputs;
+        step.inplace = def->inplace;
+        step.dynamic = def->dynamic;
+        step.shape_only = def->shape_only;
+        step.alias = def->alias >= 0 && !def->dynamic;
+        random_.push_back(def->random);
+      } else {
+        random_.push_back(false);
+      }
+      for (int output : step.outputs) {
+        if (output < 0) continue;
+        // Anything that is not a tensor has no dims to plan with.
+        Type::Kind kind = plan_->slots[output].type.kind;
+        if (kind != Type::Kind::tensor && kind != Type::Kind::unknown) step.dynamic = true;
+      }
+      if (step.dynamic) {
+        step.alias = false;
+        for (int output : step.outputs)
+          if (output >= 0) plan_->slots[output].dynamic = true;
+      }
+      plan_->steps.push_back(std::move(step));
+    }
+  }
+
+  void drop_unread_constants() {
+    std::vector<char> read(plan_->slots.size(), 0);
+    for (const StepPlan& step : plan_->steps) {
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        int slot = step.inputs[i];
+        if (slot >= 0 && (!plan_->slots[slot].constant || step.kernel->reads_constant(static_cast<int>(i))))
+          read[slot] = 1;
+      }
+      for (int slot : step.captures) read[slot] = 1;
+    }
+    for (int slot : plan_->outputs) read[slot] = 1;
+    for (size_t i = 0; i < plan_->slots.size(); ++i) {
+      SlotPlan& slot = plan_->slots[i];
+      if (!slot.constant || slot.is_input) continue;
+      graph_.values[i].constant.owner.reset();
+      if (!read[i]) {
+        // The dims stay: kernels ask for the shapes of inputs that they have packed.
+        if (options_.release) options_.release(slot.constant);
+        slot.constant.owner.reset();
+        slot.constant.data = nullptr;
+        continue;
+      }
+      size_t unit = std::max<size_t>(1, std::min<size_t>(8, type_bits(slot.constant.type) / 8));
+      if (slot.constant.type != DataType::string && reinterpret_cast<uintptr_t>(slot.constant.data) % unit != 0)
+        slot.constant = slot.constant.clone();
+    }
+  }
+
+  /// A step is known when its results follow from constants and dims alone.
+  void mark_known() {
+    std::vector<char> known(plan_->slots.size(), 0), needed(plan_->slots.size(), 0);
+    for (size_t i = 0; i < plan_->slots.size(); ++i)
+      known[i] = plan_->slots[i].constant && plan_->slots[i].constant.data && !plan_->slots[i].is_input;
+    for (size_t s = 0; s < plan_->steps.size(); ++s) {
+      StepPlan& step = plan_->steps[s];
+      step.known = !step.dynamic && !random_[s] && step.captures.empty() &&
+                   (step.shape_only || std::all_of(step.inputs.begin(), step.inputs.end(),
+                                                   [&](int slot) { return slot < 0 || known[slot]; }));
+      if (!step.known) continue;
+      step.alias = false;
+      for (int slot : step.outputs)
+        if (slot >= 0) known[slot] = 1;
+    }
+    for (auto step = plan_->steps.rbegin(); step != plan_->steps.rend(); ++step) {
+      for (int slot : step->outputs) step->shape_time |= step->known && slot >= 0 && needed[slot];
+      for (size_t i = 0; i < step->inputs.size(); ++i) {
+        int slot = step->inputs[i];
+        bool by_shape = i < 32 && (step->shape_inputs >> i & 1);
+        if (slot >= 0 && (by_shape || (step->shape_time && !step->shape_only))) needed[slot] = 1;
+      }
+    }
+  }
+
+  void share_memory() {
+    for (StepPlan& step : plan_->steps) {
+      if (!step.alias) continue;
+      int input = step.inputs[0], output = step.outputs[0];
+      SlotPlan& from = plan_->slots[input];
+      bool tensor = !from.type.is_tensor() ? from.type.kind == Type::Kind::unknown : true;
+      if (!tensor || output < 0) {
+        step.alias = false;
+        continue;
+      }
+      plan_->slots[output].root = from.root;
+    }
+  }
+
+  void bind_outputs() {
+    std::vector<const StepPlan*> producer(plan_->slots.size(), nullptr);
+    for (const StepPlan& step : plan_->steps)
+      for (int slot : step.outputs)
+        if (slot >= 0) producer[slot] = &step;
+    for (size_t i = 0; i < plan_->outputs.size(); ++i) {
+      SlotPlan& root = plan_->slots[plan_->slots[plan_->outputs[i]].root];
+      const StepPlan* step = producer[plan_->slots[plan_->outputs[i]].root];
+      if (!step || step->dynamic || step->shape_time || root.bound_output >= 0) continue;
+      root.bound_output = static_cast<int>(i);
+      plan_->segments[root.segment].bound_roots.push_back(root.root);
+    }
+  }
+
+  void compute_lifetimes() {
+    std::vector<int> last(plan_->slots.size(), -1);
+    for (size_t g = 0; g < plan_->segments.size(); ++g) {
+      const SegmentPlan& segment = plan_->segments[g];
+      for (int s = segment.begin; s < segment.end; ++s) {
+        const StepPlan& step = plan_->steps[s];
+        auto touch = [&](int slot) {
+          if (slot < 0) return;
+          int root = plan_->slots[slot].root;
+          last[root] = s;
+          if (plan_->slots[root].segment != static_cast<int>(g)) plan_->slots[root].leaves_segment = true;
+        };
+        for (int slot : step.inputs) touch(slot);
+        for (int slot : step.captures) touch(slot);
+        for (int slot : step.outputs) touch(slot);
+      }
+    }
+    for (int slot : plan_->outputs) plan_->slots[plan_->slots[slot].root].leaves_segment = true;
+    for (size_t i = 0; i < plan_->slots.size(); ++i) {
+      const SlotPlan& slot = plan_->slots[i];
+      if (slot.dynamic) plan_->dynamic_slots.push_back(static_cast<int>(i));
+      if (slot.root == static_cast<int>(i) && last[i] >= 0 && !slot.leaves_segment && slot.segment >= 0)
+        plan_->steps[last[i]].frees.push_back(static_cast<int>(i));
+    }
+  }
+
+  Graph& graph_;
+  const PlanOptions& options_;
+  std::shared_ptr<Plan> plan_;
+  std::vector<bool> random_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> build_plan(Graph& graph, const PlanOptions& options) {
+  return PlanBuilder(graph, options).build();
+}
+
+}  // namespace epona

@@ -1,0 +1,78 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/kernel.h"
+#include "providers/provider.h"
+
+namespace epona {
+
+/// A value as the executor sees it: one slot of a frame.
+struct SlotPlan {
+  std::string name;
+  Type type;
+  Tensor constant;             ///< set for constants (of an input: its default)
+  int root = -1;               ///< the slot whose memory this one shares; itself when it has its own
+  int segment = -1;            ///< where it is produced; -1: input, capture or constant
+  int bound_output = -1;       ///< root: the graph output whose memory it is written into directly
+  bool is_input = false;       ///< fed: graph inputs and captures
+  bool dynamic = false;        ///< its kernel allocates it while running
+  bool leaves_segment = false; ///< root: read after the segment that produces it
+};
+
+/// One kernel call.
+struct StepPlan {
+  const Kernel* kernel = nullptr;
+  Node node;  ///< name and operator, for messages; attributes are dropped
+  std::string provider;
+  std::vector<int> inputs, outputs, captures;  ///< slots; -1 where absent
+  std::vector<int> frees;   ///< roots that nobody reads after this step
+  uint32_t shape_inputs = 0, inplace = 0;
+  bool dynamic = false;
+  bool alias = false;       ///< output 0 is its input under another shape: nothing to run
+  bool shape_only = false;  ///< reads only the dims of its inputs
+  bool known = false;       ///< all that it reads is known when the frame is built
+  bool shape_time = false;  ///< known, and some shape depends on its result
+};
+
+/// A run of steps whose shapes can all be computed before the first of them runs.
+struct SegmentPlan {
+  int begin = 0, end = 0;            ///< steps
+  std::vector<int> dim_sources;      ///< slots from outside, whose dims the shapes depend on
+  std::vector<int> content_sources;  ///< slots from outside, whose elements the shapes depend on
+  std::vector<int> alias_slots;      ///< slots made by alias steps
+  std::vector<int> bound_roots;      ///< roots that are written into graph outputs
+};
+
+/// A graph made ready to run: kernels in order, lifetimes, segments. Immutable; shared by all threads.
+struct Plan {
+  std::string name;
+  std::vector<SlotPlan> slots;
+  std::vector<StepPlan> steps;
+  std::vector<SegmentPlan> segments;
+  std::vector<int> inputs;    ///< slots of the graph's inputs
+  std::vector<std::pair<int, int>> captures;  ///< {index in the owner's captures, slot}
+  std::vector<int> outputs;   ///< slots of the graph's outputs
+  std::vector<int> dynamic_slots;
+  std::vector<KernelPtr> kernels;
+};
+
+/// What building a plan needs besides the graph.
+struct PlanOptions {
+  /// Which provider runs a node.
+  std::function<Provider*(const Graph&, const Node&)> provider_of;
+  /// Makes a subgraph runnable (If, Loop, Scan bodies).
+  std::function<std::shared_ptr<Subgraph>(const std::shared_ptr<Graph>&)> make_subgraph;
+  /// Called with the memory of constants that kernels have packed and nobody reads any more.
+  std::function<void(const Tensor&)> release;
+};
+
+/// Builds kernels and decides everything that depends on the graph alone. Constants that no kernel reads at run time
+/// are dropped from `graph`.
+std::shared_ptr<const Plan> build_plan(Graph& graph, const PlanOptions& options);
+
+}  // namespace epona

@@ -1,0 +1,75 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/thread_pool.h"
+#include "model/model.h"
+#include "placement/placement.h"
+#include "providers/provider.h"
+#include "run/executor.h"
+#include "session/session_options.h"
+
+namespace epona {
+
+/// An input or output of a model.
+struct IoInfo {
+  std::string name;
+  Type type;
+};
+
+/// A model made ready to run on the providers asked for. run() may be called by many threads at once.
+class Session {
+ public:
+  explicit Session(const std::filesystem::path& path, const SessionOptions& options = {});
+  explicit Session(std::span<const std::byte> model, const SessionOptions& options = {});
+  ~Session();
+
+  const std::vector<IoInfo>& inputs() const { return inputs_; }  ///< must be fed
+  const std::vector<IoInfo>& outputs() const { return outputs_; }
+  const std::vector<IoInfo>& overridable_initializers() const { return overridable_; }
+  const Model& model() const { return model_; }  ///< its graph is gone: metadata only
+  const SessionOptions& options() const { return options_; }
+  std::vector<std::string> providers() const;
+  const Placement& placement() const { return placement_; }
+  const std::vector<PassRecord>& passes() const { return passes_; }
+  /// Creation phases with milliseconds, in order: load, passes, plan.
+  const std::vector<std::pair<std::string, double>>& creation_times() const { return creation_times_; }
+
+  /// Runs the model. `names[i]` is fed with `values[i]`; the result has one value for each wanted output.
+  /// Checks names, types, ranks and fixed dims. An output given in `preallocated` (same order as `wanted`, or empty) with
+  /// memory is written in place.
+  std::vector<RuntimeValue> run(std::span<const std::string> names, std::span<const RuntimeValue> values,
+                                std::span<const std::string> wanted, const RunOptions* options = nullptr,
+                                RunObserver* observer = nullptr, std::vector<RuntimeValue> preallocated = {}) const;
+
+  /// The same without names and without allocation of its own: `values` in the order of inputs() followed by
+  /// overridable_initializers() (which may be missing or of kind none), `results` in the order of outputs().
+  void run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
+                      const RunOptions* options = nullptr, RunObserver* observer = nullptr) const;
+
+  const Executor& executor() const { return *executor_; }
+
+ private:
+  void initialize();
+  void choose_providers();
+  void check_feed(size_t input, const RuntimeValue& value) const;
+  Severity severity() const;
+
+  SessionOptions options_;
+  Model model_;
+  std::vector<IoInfo> inputs_, outputs_, overridable_;
+  std::vector<int> feed_order_;  ///< graph input -> position in inputs_ then overridable_
+  std::vector<std::unique_ptr<Provider>> providers_;
+  Placement placement_;
+  std::vector<PassRecord> passes_;
+  std::vector<std::pair<std::string, double>> creation_times_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace epona

@@ -1,0 +1,125 @@
+#include <algorithm>
+
+#include "session/session.h"
+
+namespace epona {
+namespace {
+
+constexpr const char* kFix = " Please fix either the inputs/outputs or the model.";
+
+bool kind_matches(const Type& type, const RuntimeValue& value) {
+  using Kind = RuntimeValue::Kind;
+  switch (type.kind) {
+    case Type::Kind::tensor:
+    case Type::Kind::sparse: return value.kind == Kind::tensor;
+    case Type::Kind::sequence: return value.kind == Kind::sequence;
+    case Type::Kind::map: return value.kind == Kind::map;
+    case Type::Kind::optional: return value.kind == Kind::none || (type.inner && kind_matches(*type.inner, value));
+    case Type::Kind::unknown: return true;
+  }
+  return false;
+}
+
+const char* kind_text(const RuntimeValue& value) {
+  switch (value.kind) {
+    case RuntimeValue::Kind::none: return "nothing";
+    case RuntimeValue::Kind::tensor: return "a tensor";
+    case RuntimeValue::Kind::sequence: return "a sequence";
+    case RuntimeValue::Kind::map: return "a map";
+  }
+  return "";
+}
+
+}  // namespace
+
+void Session::check_feed(size_t input, const RuntimeValue& value) const {
+  const IoInfo& info = input < inputs_.size() ? inputs_[input] : overridable_[input - inputs_.size()];
+  const Type& type = info.type;
+  if (!kind_matches(type, value))
+    fail(Code::invalid_argument, "input with name: '", info.name, "' expected to be of type: ", type.to_string(),
+         " but received ", kind_text(value));
+  if (!type.is_tensor()) return;
+  const Tensor& tensor = value.tensor;
+  if (tensor.type != type.elem)
+    fail(Code::invalid_argument, "Unexpected input data type. Actual: (tensor(", tensor.type, ")) , expected: (tensor(",
+         type.elem, ")) for input '", info.name, "'");
+  if (!type.shape) return;
+  int rank = static_cast<int>(type.shape->size());
+  if (tensor.shape.rank() != rank)
+    fail(Code::invalid_argument, "Invalid rank for input: ", info.name, " Got: ", tensor.shape.rank(),
+         " Expected: ", rank, kFix);
+  std::string wrong;
+  for (int axis = 0; axis < rank; ++axis) {
+    const Dim& dim = (*type.shape)[static_cast<size_t>(axis)];
+    if (dim.known() && dim.value != tensor.shape[axis])
+      wrong += cat("\n index: ", axis, " Got: ", tensor.shape[axis], " Expected: ", dim.value);
+  }
+  if (!wrong.empty())
+    fail(Code::invalid_argument, "Got invalid dimensions for input: ", info.name, " for the following indices", wrong,
+         "\n", kFix + 1);
+}
+
+void Session::run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
+                             const RunOptions* options, RunObserver* observer) const {
+  if (values.size() < inputs_.size() || values.size() > inputs_.size() + overridable_.size())
+    fail(Code::invalid_argument, "the model has ", inputs_.size(), " inputs, ", values.size(), " values were given");
+  if (results.size() != outputs_.size())
+    fail(Code::invalid_argument, "the model has ", outputs_.size(), " outputs, room for ", results.size(),
+         " was given");
+  for (size_t i = 0; i < values.size(); ++i)
+    if (i < inputs_.size() || values[i].kind != RuntimeValue::Kind::none) check_feed(i, values[i]);
+  RunEnv env;
+  env.pool = pool_.get();
+  env.terminate = options ? &options->terminate : nullptr;
+  env.observer = observer;
+  bool in_order = values.size() == feed_order_.size();
+  for (size_t i = 0; in_order && i < feed_order_.size(); ++i) in_order = feed_order_[i] == static_cast<int>(i);
+  if (in_order) return executor_->run(values, {}, results, env);
+  std::vector<RuntimeValue> fed(feed_order_.size());
+  for (size_t i = 0; i < feed_order_.size(); ++i)
+    if (static_cast<size_t>(feed_order_[i]) < values.size()) fed[i] = values[static_cast<size_t>(feed_order_[i])];
+  executor_->run(fed, {}, results, env);
+}
+
+std::vector<RuntimeValue> Session::run(std::span<const std::string> names, std::span<const RuntimeValue> values,
+                                       std::span<const std::string> wanted, const RunOptions* options,
+                                       RunObserver* observer, std::vector<RuntimeValue> preallocated) const {
+  auto find = [](const std::vector<IoInfo>& list, const std::string& name) {
+    return static_cast<size_t>(
+        std::find_if(list.begin(), list.end(), [&](const IoInfo& info) { return info.name == name; }) - list.begin());
+  };
+  if (names.size() != values.size())
+    fail(Code::invalid_argument, names.size(), " input names for ", values.size(), " values");
+  std::vector<RuntimeValue> fed(inputs_.size() + overridable_.size());
+  std::vector<char> given(fed.size(), 0);
+  for (size_t i = 0; i < names.size(); ++i) {
+    size_t at = find(inputs_, names[i]);
+    if (at == inputs_.size()) at += find(overridable_, names[i]);
+    if (at == fed.size()) {
+      std::string known;
+      for (const IoInfo& info : inputs_) known += (known.empty() ? "" : ", ") + info.name;
+      fail(Code::invalid_argument, "Invalid input name: ", names[i], ". The model's inputs are: ", known);
+    }
+    fed[at] = values[i];
+    given[at] = 1;
+  }
+  std::string missing;
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (!given[i] && inputs_[i].type.kind != Type::Kind::optional)
+      missing += (missing.empty() ? "'" : ", '") + inputs_[i].name + "'";
+  if (!missing.empty()) fail(Code::invalid_argument, "Missing Input: ", missing);
+  std::vector<RuntimeValue> results(outputs_.size());
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    size_t at = find(outputs_, wanted[i]);
+    if (at == outputs_.size()) fail(Code::invalid_argument, "Invalid output name:", wanted[i]);
+    positions.push_back(at);
+    if (i < preallocated.size()) results[at] = preallocated[i];
+  }
+  run_positional(fed, results, options, observer);
+  std::vector<RuntimeValue> chosen;
+  for (size_t at : positions) chosen.push_back(results[at]);
+  return chosen;
+}
+
+}  // namespace epona
