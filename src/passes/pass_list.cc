@@ -1,9 +1,17 @@
-#include "passes/pass.h"
+#include "passes/passes.h"
 
 namespace epona {
 
 const std::vector<Pass>& all_passes() {
-  static const std::vector<Pass> passes = {};
+  static const std::vector<Pass> passes = {
+      {"eliminate_identity", OptLevel::basic, eliminate_identity},
+      {"constant_folding", OptLevel::basic, constant_folding},
+      {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions},
+      {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes},
+      // Fusions go here: they see a clean graph and may leave dead nodes.
+      {"dequantized_weight_folding", OptLevel::basic, dequantized_weight_folding},
+      {"eliminate_dead_nodes_again", OptLevel::basic, eliminate_dead_nodes},
+  };
   return passes;
 }
 

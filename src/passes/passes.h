@@ -1,0 +1,13 @@
+#pragma once
+#include "passes/pass.h"
+
+namespace epona {
+
+// One function a file; the order is in pass_list.cc.
+int constant_folding(Graph& graph, const PassContext& context);
+int dequantized_weight_folding(Graph& graph, const PassContext& context);
+int eliminate_identity(Graph& graph, const PassContext& context);
+int eliminate_common_subexpressions(Graph& graph, const PassContext& context);
+int eliminate_dead_nodes(Graph& graph, const PassContext& context);
+
+}  // namespace epona
