@@ -1,0 +1,43 @@
+# One set of flags for every file of ours, so that a compiler cache hits across targets and checkouts.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+
+add_library(epona_flags INTERFACE)
+target_compile_options(epona_flags INTERFACE -Wall -Wextra)
+if(EPONA_SANITIZE)
+  target_compile_options(epona_flags INTERFACE -fsanitize=${EPONA_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_link_options(epona_flags INTERFACE -fsanitize=${EPONA_SANITIZE})
+  if(EPONA_SANITIZE MATCHES "undefined")
+    target_compile_options(epona_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# Flags of single kernel files. g++ 12's partial redundancy elimination hoists the constants of integer dot products out
+# of registers and back.
+function(epona_kernel_flags)
+  foreach(file ${ARGN})
+    if(file MATCHES "/src/kernels/[^/]*int8[^/]*\\.cc$" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "-fno-tree-pre")
+    endif()
+  endforeach()
+endfunction()
+
+# Export what the version script names and nothing else, whatever the archives linked in say.
+function(epona_hide_symbols target script)
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${script}" "LINKER:-Bsymbolic"
+                      "LINKER:--gc-sections")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
+  if(NOT EPONA_SANITIZE)
+    target_link_options(${target} PRIVATE "LINKER:--no-undefined" "LINKER:-z,relro,-z,now")
+  endif()
+endfunction()
