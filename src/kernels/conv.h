@@ -61,4 +61,40 @@ class ConvDirect {
   int panel_blocks_;               // blocks of 16 output channels that one pass over the input computes
 };
 
+/// Convolution of an image in NCHW, of few channels, into NCHW16c: the first layer of most networks. groups = 1.
+class ConvStem {
+ public:
+  explicit ConvStem(const ConvParams& params);
+  static bool supports(const ConvParams& params) { return params.groups == 1; }
+
+  size_t packed_floats() const;
+  void pack(const float* weights, const float* bias, float* packed) const;
+  size_t workspace_bytes(const ConvImage& image, int threads) const;
+  void run(const ConvImage& image, const ConvBuffers& buffers, ThreadPool& pool) const;
+
+ private:
+  struct Strips;
+  ConvParams p_;
+  int64_t out_blocks_, depth_;  // depth: input channels * filter taps
+  int panel_blocks_;
+};
+
+/// Depthwise convolution in NCHW16c: groups = input channels = output channels.
+class ConvDepthwise {
+ public:
+  explicit ConvDepthwise(const ConvParams& params);
+  static bool supports(const ConvParams& params) {
+    return params.groups == params.in_channels && params.groups == params.out_channels;
+  }
+
+  size_t packed_floats() const;
+  void pack(const float* weights, const float* bias, float* packed) const;
+  size_t workspace_bytes(const ConvImage&, int) const { return 0; }
+  void run(const ConvImage& image, const ConvBuffers& buffers, ThreadPool& pool) const;
+
+ private:
+  ConvParams p_;
+  int64_t blocks_;
+};
+
 }  // namespace epona

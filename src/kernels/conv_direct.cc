@@ -136,13 +136,13 @@ void ConvDirect::run_item(const Call& call, int64_t item, int) const {
   t.x_block_stride = in_plane;
   t.in_channels = in_group_;
   t.filter_taps = p_.kernel_h * p_.kernel_w;
-  t.y_block_stride = out_plane;
-  t.activation = p_.activation;
+  t.out.block_stride = out_plane;
+  t.out.activation = p_.activation;
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
     const int64_t block = panel * panel_blocks_;
     const int blocks = static_cast<int>(std::min<int64_t>(panel_blocks_, out_blocks_ - block));
     t.w = weights + panel_floats(1) * block;
-    t.bias = call.buffers.packed + (g * out_blocks_ + block) * kChannelBlock;
+    t.out.bias = call.buffers.packed + (g * out_blocks_ + block) * kChannelBlock;
     const int64_t y_offset = (n * p_.groups * out_blocks_ + g * out_blocks_ + block) * out_plane;
     int64_t row = tile_begin / call.tiling.row_tiles, column = tile_begin % call.tiling.row_tiles;
     for (int64_t tile = tile_begin; tile < tile_end; ++tile) {
@@ -156,9 +156,9 @@ void ConvDirect::run_item(const Call& call, int64_t item, int) const {
       t.tap_count = static_cast<int>(kh_end - kh_begin) * taps.per_row;
       t.x = x + (top * image.in_w + begin * p_.stride_w - image.pad_left) * kChannelBlock;
       const int64_t pixel = row * call.tiling.row_pixels + begin;
-      t.y = call.buffers.y + y_offset + pixel * kChannelBlock;
-      t.residual = call.buffers.residual ? call.buffers.residual + y_offset + pixel * kChannelBlock : nullptr;
-      kernels.run[blocks][end - begin](t);
+      t.out.y = call.buffers.y + y_offset + pixel * kChannelBlock;
+      t.out.residual = call.buffers.residual ? call.buffers.residual + y_offset + pixel * kChannelBlock : nullptr;
+      kernels.conv[blocks][end - begin](t);
       if (++column == call.tiling.row_tiles) column = 0, ++row;
     }
   }

@@ -1,6 +1,5 @@
 #include "kernels/conv_tile.h"
 
-#include <limits>
 #include <utility>
 
 #include "kernels/conv.h"
@@ -14,6 +13,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace epona::HWY_NAMESPACE {
+namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::CappedTag<float, kChannelBlock>;
@@ -24,15 +24,13 @@ constexpr int kBlockVectors = kChannelBlock / kLanes;
 // Padding pixels read from here.
 alignas(64) constexpr float kZeroPixel[kChannelBlock] = {};
 
-template <int kBlocks, int kPixels>
-HWY_NOINLINE void tile(const ConvTile& t) {
+template <int kPixels, int kVectors>
+HWY_INLINE void start(const TileOutput& out, V (&sum)[kPixels][kVectors]) {
   constexpr D d;
-  constexpr int kVectors = kBlocks * kBlockVectors;
-  V sum[kPixels][kVectors];
-  if (t.bias != nullptr) {
+  if (out.bias != nullptr) {
     HWY_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
-      const V bias = hn::Load(d, t.bias + v * kLanes);
+      const V bias = hn::Load(d, out.bias + v * kLanes);
       HWY_UNROLL(16)
       for (int p = 0; p < kPixels; ++p) sum[p][v] = bias;
     }
@@ -43,54 +41,48 @@ HWY_NOINLINE void tile(const ConvTile& t) {
       for (int v = 0; v < kVectors; ++v) sum[p][v] = hn::Zero(d);
     }
   }
+}
 
-  const float* x = t.x;
-  const float* w_block = t.w;
-  for (int64_t left = t.in_channels; left > 0; left -= kChannelBlock) {
-    const int64_t channels = left < kChannelBlock ? left : kChannelBlock;
-    for (int i = 0; i < t.tap_count; ++i) {
-      const ConvTap& tap = t.taps[i];
-      const float* pixel[kPixels];
+/// One input channel: sum += x * w. Keeps the smaller of the two operands in registers.
+template <int kPixels, int kVectors>
+HWY_INLINE void accumulate(const float* const (&pixel)[kPixels], int64_t i, const float* HWY_RESTRICT w,
+                           V (&sum)[kPixels][kVectors]) {
+  constexpr D d;
+  if constexpr (kVectors <= kPixels) {
+    V wv[kVectors];
+    HWY_UNROLL(16)
+    for (int v = 0; v < kVectors; ++v) wv[v] = hn::Load(d, w + v * kLanes);
+    HWY_UNROLL(16)
+    for (int p = 0; p < kPixels; ++p) {
+      const V x = hn::Set(d, pixel[p][i]);
       HWY_UNROLL(16)
-      for (int p = 0; p < kPixels; ++p) pixel[p] = tap.offsets[p] < 0 ? kZeroPixel : x + tap.offsets[p];
-      const float* w = w_block + tap.index * channels * (kBlocks * kChannelBlock);
-      for (int64_t c = 0; c < channels; ++c, w += kBlocks * kChannelBlock) {
-        if constexpr (kVectors <= kPixels) {
-          V wv[kVectors];
-          HWY_UNROLL(16)
-          for (int v = 0; v < kVectors; ++v) wv[v] = hn::Load(d, w + v * kLanes);
-          HWY_UNROLL(16)
-          for (int p = 0; p < kPixels; ++p) {
-            const V b = hn::Set(d, pixel[p][c]);
-            HWY_UNROLL(16)
-            for (int v = 0; v < kVectors; ++v) sum[p][v] = hn::MulAdd(b, wv[v], sum[p][v]);
-          }
-        } else {
-          V b[kPixels];
-          HWY_UNROLL(16)
-          for (int p = 0; p < kPixels; ++p) b[p] = hn::Set(d, pixel[p][c]);
-          HWY_UNROLL(16)
-          for (int v = 0; v < kVectors; ++v) {
-            const V wv = hn::Load(d, w + v * kLanes);
-            HWY_UNROLL(16)
-            for (int p = 0; p < kPixels; ++p) sum[p][v] = hn::MulAdd(b[p], wv, sum[p][v]);
-          }
-        }
-      }
+      for (int v = 0; v < kVectors; ++v) sum[p][v] = hn::MulAdd(x, wv[v], sum[p][v]);
     }
-    x += t.x_block_stride;
-    w_block += t.filter_taps * channels * (kBlocks * kChannelBlock);
-  }
-
-  if (t.residual != nullptr) {
+  } else {
+    V x[kPixels];
+    HWY_UNROLL(16)
+    for (int p = 0; p < kPixels; ++p) x[p] = hn::Set(d, pixel[p][i]);
     HWY_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
-      const float* r = t.residual + v / kBlockVectors * t.y_block_stride + v % kBlockVectors * kLanes;
+      const V wv = hn::Load(d, w + v * kLanes);
+      HWY_UNROLL(16)
+      for (int p = 0; p < kPixels; ++p) sum[p][v] = hn::MulAdd(x[p], wv, sum[p][v]);
+    }
+  }
+}
+
+template <int kPixels, int kVectors>
+HWY_INLINE void finish(const TileOutput& out, V (&sum)[kPixels][kVectors]) {
+  constexpr D d;
+  if (out.residual != nullptr) {
+    HWY_UNROLL(16)
+    for (int v = 0; v < kVectors; ++v) {
+      const float* r = out.residual + v / kBlockVectors * out.block_stride + v % kBlockVectors * kLanes;
       HWY_UNROLL(16)
       for (int p = 0; p < kPixels; ++p) sum[p][v] = hn::Add(sum[p][v], hn::Load(d, r + p * kChannelBlock));
     }
   }
-  const Range range = clamp_range(t.activation);
+  const Range range = clamp_range(out.activation);
   if (range.clamps) {
     const V low = hn::Set(d, range.low), high = hn::Set(d, range.high);
     HWY_UNROLL(16)
@@ -101,13 +93,51 @@ HWY_NOINLINE void tile(const ConvTile& t) {
   }
   HWY_UNROLL(16)
   for (int v = 0; v < kVectors; ++v) {
-    float* y = t.y + v / kBlockVectors * t.y_block_stride + v % kBlockVectors * kLanes;
+    float* y = out.y + v / kBlockVectors * out.block_stride + v % kBlockVectors * kLanes;
     HWY_UNROLL(16)
     for (int p = 0; p < kPixels; ++p) hn::Store(sum[p][v], d, y + p * kChannelBlock);
   }
   if (range.out_of_line) {
-    for (int b = 0; b < kBlocks; ++b) activate_range(t.activation, t.y + b * t.y_block_stride, kPixels * kChannelBlock);
+    for (int b = 0; b < kVectors / kBlockVectors; ++b) {
+      activate_range(out.activation, out.y + b * out.block_stride, kPixels * kChannelBlock);
+    }
   }
+}
+
+template <int kBlocks, int kPixels>
+HWY_NOINLINE void conv_tile(const ConvTile& t) {
+  constexpr int kWidth = kBlocks * kChannelBlock;
+  V sum[kPixels][kBlocks * kBlockVectors];
+  start(t.out, sum);
+  const float* x = t.x;
+  const float* w_block = t.w;
+  for (int64_t left = t.in_channels; left > 0; left -= kChannelBlock) {
+    const int64_t channels = left < kChannelBlock ? left : kChannelBlock;
+    for (int i = 0; i < t.tap_count; ++i) {
+      const ConvTap& tap = t.taps[i];
+      const float* pixel[kPixels];
+      HWY_UNROLL(16)
+      for (int p = 0; p < kPixels; ++p) pixel[p] = tap.offsets[p] < 0 ? kZeroPixel : x + tap.offsets[p];
+      const float* w = w_block + tap.index * channels * kWidth;
+      for (int64_t c = 0; c < channels; ++c, w += kWidth) accumulate(pixel, c, w, sum);
+    }
+    x += t.x_block_stride;
+    w_block += t.filter_taps * channels * kWidth;
+  }
+  finish(t.out, sum);
+}
+
+template <int kBlocks, int kPixels>
+HWY_NOINLINE void stem_tile(const StemTile& t) {
+  constexpr int kWidth = kBlocks * kChannelBlock;
+  V sum[kPixels][kBlocks * kBlockVectors];
+  start(t.out, sum);
+  const float* pixel[kPixels];
+  HWY_UNROLL(16)
+  for (int p = 0; p < kPixels; ++p) pixel[p] = t.x + p * t.pixel_stride;
+  const float* w = t.w;
+  for (int64_t i = 0; i < t.depth; ++i, w += kWidth) accumulate(pixel, t.offsets[i], w, sum);
+  finish(t.out, sum);
 }
 
 // The sums take all registers but those for the weights, the broadcasts and (without FMA) a product.
@@ -126,7 +156,8 @@ constexpr int kMaxTileBlocks = kLanes >= 8 ? 2 : 1;
 template <int kBlocks, int... kPixels>
 void fill(ConvTileKernels& table, std::integer_sequence<int, kPixels...>) {
   table.max_pixels[kBlocks] = sizeof...(kPixels);
-  ((table.run[kBlocks][kPixels + 1] = &tile<kBlocks, kPixels + 1>), ...);
+  ((table.conv[kBlocks][kPixels + 1] = &conv_tile<kBlocks, kPixels + 1>), ...);
+  ((table.stem[kBlocks][kPixels + 1] = &stem_tile<kBlocks, kPixels + 1>), ...);
 }
 
 template <int... kBlocks>
@@ -137,7 +168,9 @@ ConvTileKernels make_table(std::integer_sequence<int, kBlocks...>) {
   return table;
 }
 
-const ConvTileKernels& tile_kernels() {
+}  // namespace
+
+const ConvTileKernels& conv_tile_table() {
   static const ConvTileKernels table = make_table(std::make_integer_sequence<int, kMaxTileBlocks>());
   return table;
 }
@@ -147,7 +180,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace epona {
-HWY_EXPORT(tile_kernels);
-const ConvTileKernels& conv_tile_kernels() { return HWY_DYNAMIC_DISPATCH(tile_kernels)(); }
+HWY_EXPORT(conv_tile_table);
+const ConvTileKernels& conv_tile_kernels() { return HWY_DYNAMIC_DISPATCH(conv_tile_table)(); }
 }  // namespace epona
 #endif

@@ -5,6 +5,15 @@
 
 namespace epona {
 
+/// Where a tile starts from and ends: the same for all kinds of tiles.
+struct TileOutput {
+  const float* bias = nullptr;      ///< [blocks * 16]; null: zero
+  const float* residual = nullptr;  ///< addressed like y; may be null
+  float* y = nullptr;               ///< first pixel of the first block; pixels are 16 floats apart
+  int64_t block_stride = 0;         ///< floats between the output blocks
+  Activation activation;
+};
+
 /// One filter position: where each pixel of the tile reads, in floats from ConvTile::x; negative: padding.
 struct ConvTap {
   const int64_t* offsets;
@@ -18,24 +27,29 @@ struct ConvTile {
   int64_t x_block_stride = 0;
   int64_t in_channels = 0;
   const ConvTap* taps = nullptr;
-  int tap_count = 0;    ///< taps to visit
-  int filter_taps = 0;  ///< taps of the whole filter, which the weights hold
-  const float* w = nullptr;     ///< [in block][filter tap][channel of the block][blocks * 16]
-  const float* bias = nullptr;  ///< [blocks * 16]; null: zero
-  const float* residual = nullptr;
-  float* y = nullptr;
-  int64_t y_block_stride = 0;
-  Activation activation;
+  int tap_count = 0;         ///< taps to visit
+  int filter_taps = 0;       ///< taps of the whole filter, which the weights hold
+  const float* w = nullptr;  ///< [in block][filter tap][channel of the block][blocks * 16]
+  TileOutput out;
 };
 
-using ConvTileFn = void (*)(const ConvTile&);
+/// The same from an image in planes (NCHW, with its padding in place): every product of the sum has an offset of its own.
+struct StemTile {
+  const float* x = nullptr;  ///< what the first pixel reads at offset 0
+  int64_t pixel_stride = 0;  ///< floats between the inputs of neighbouring pixels
+  const int64_t* offsets = nullptr;  ///< [depth]
+  int64_t depth = 0;
+  const float* w = nullptr;  ///< [depth][blocks * 16]
+  TileOutput out;
+};
 
 /// The tile kernels of the active instruction set.
 struct ConvTileKernels {
   static constexpr int kMaxBlocks = 2, kMaxPixels = 14;
-  int max_blocks;                          ///< largest `blocks`
-  int max_pixels[kMaxBlocks + 1];          ///< for a number of blocks: the most pixels whose sums fit in registers
-  ConvTileFn run[kMaxBlocks + 1][kMaxPixels + 1];
+  int max_blocks;                  ///< largest `blocks`
+  int max_pixels[kMaxBlocks + 1];  ///< for a number of blocks: the most pixels whose sums fit in registers
+  void (*conv[kMaxBlocks + 1][kMaxPixels + 1])(const ConvTile&);
+  void (*stem[kMaxBlocks + 1][kMaxPixels + 1])(const StemTile&);
 };
 const ConvTileKernels& conv_tile_kernels();
 
