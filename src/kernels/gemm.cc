@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/gemm_grid.h"
 #include "kernels/gemm_tile.h"
 
 namespace epona {
@@ -10,29 +11,10 @@ namespace {
 
 using namespace gemm_detail;
 
-// Half of a small L2: rows of A that are swept again for each panel of B stay there.
-constexpr int64_t kSweepBytes = 256 * 1024;
-// A quarter of that: one panel of B, which is swept for each tile of rows. Longer ones are cut along k.
+// A quarter of a sweep: one panel of B, which is swept for each tile of rows. Longer ones are cut along k.
 constexpr int64_t kPanelBytes = 64 * 1024;
 // Below this size plain B is read in place, whatever m is.
 constexpr int64_t kInPlaceBytes = 64 * 1024;
-// A task is not worth handing over for less.
-constexpr double kTaskNs = 8000;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-
-/// Columns [0, n) as whole panels and a last one that may be narrower.
-struct Panels {
-  int64_t width, whole, tail_columns, tail_width;
-
-  Panels(const Kernels& kernels, int64_t n) : width(2 * kernels.lanes), whole(n / width), tail_columns(n % width) {
-    tail_width = round_up(tail_columns, kernels.lanes);
-  }
-  int64_t count() const { return whole + (tail_width > 0 ? 1 : 0); }
-  int64_t columns() const { return whole * width + tail_width; }
-};
-
 enum class BMode { packed, pack, in_place };
 
 /// How a product is carried out: fixed by its sizes.
@@ -72,7 +54,7 @@ Gemm folded(Gemm g) {
 
 Layout layout_of(const Kernels& kernels, const Gemm& g, int threads) {
   Layout l{};
-  const Panels panels(kernels, g.n);
+  const Panels panels(kernels.lanes, g.n);
   if (g.b_packed) {
     l.b_mode = BMode::packed;
   } else if (!g.trans_b && (g.m <= 2 * kernels.rows || g.k * g.n * 4 <= kInPlaceBytes)) {
@@ -214,8 +196,7 @@ void run_block(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int
   // Cutting k keeps first parts of the sums in C, so a residual may not lie there.
   const bool cut = (row1 - row0) * k * 4 > kSweepBytes && k * p.panels.width * 4 > kPanelBytes && p.e.residual != p.c;
   const int64_t cuts = cut ? ceil_div(k * p.panels.width * 4, kPanelBytes) : 1;
-  const int64_t per_sweep = std::max(full, kSweepBytes / (4 * ceil_div(k, cuts)) / full * full);
-  const int64_t sweeps = ceil_div(row1 - row0, per_sweep);
+  const int64_t sweeps = ceil_div(row1 - row0, rows_per_sweep(4 * ceil_div(k, cuts), full));
   for (int64_t pass = 0; pass < sweeps * cuts; ++pass) {
     const int64_t sweep = pass / cuts, part = pass % cuts;
     const int64_t begin = row0 + (row1 - row0) * sweep / sweeps, end = row0 + (row1 - row0) * (sweep + 1) / sweeps;
@@ -242,41 +223,14 @@ void run_block(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int
   }
 }
 
-/// Splits one product over the pool: into the grid of row and panel ranges that reads the least twice.
 void run_product(const Product& p, double ns, ThreadPool* pool) {
-  const int64_t tiles = ceil_div(p.m, p.kernels->rows), panels = p.panels.count();
-  int64_t wanted = 1;
-  if (pool && pool->threads() > 1) {
-    const double threads = pool->threads();
-    wanted = static_cast<int64_t>(std::min(ns / kTaskNs, ns > 16 * kTaskNs * threads ? 4 * threads : threads));
-    wanted = std::min(wanted, tiles * panels);
-  }
-  if (wanted <= 1) return run_block(p, 0, p.m, 0, panels);
-  int64_t best_rows = 1, best_columns = 1;
-  double best = std::numeric_limits<double>::infinity();
-  for (int64_t columns = 1; columns <= std::min(wanted, panels); ++columns) {
-    const int64_t rows = std::min(ceil_div(wanted, columns), tiles);
-    // The longest task counts, and what is read again: A by each column range, B by each row range.
-    const double work =
-        static_cast<double>(ceil_div(tiles, rows) * ceil_div(panels, columns)) / static_cast<double>(tiles * panels);
-    const double again = static_cast<double>(columns * p.m + rows * p.n) / static_cast<double>(p.m + p.n);
-    const double score = work * static_cast<double>(wanted) * (1 + 0.05 * again);
-    if (score < best) {
-      best = score;
-      best_rows = rows;
-      best_columns = columns;
-    }
-  }
-  pool->run(best_rows * best_columns, [&](int64_t task) {
-    const int64_t r = task / best_columns, c = task % best_columns;
-    const auto row = [&](int64_t i) { return std::min(p.m, tiles * i / best_rows * p.kernels->rows); };
-    run_block(p, row(r), row(r + 1), panels * c / best_columns, panels * (c + 1) / best_columns);
-  });
+  run_grid(p.m, p.n, p.panels.count(), p.kernels->rows, ns, pool,
+           [&](int64_t r0, int64_t r1, int64_t p0, int64_t p1) { run_block(p, r0, r1, p0, p1); });
 }
 
 void pack_panels(const Kernels& kernels, int64_t k, int64_t n, const float* b, int64_t ldb, bool trans, float* out,
                  ThreadPool* pool) {
-  const Panels panels(kernels, n);
+  const Panels panels(kernels.lanes, n);
   const auto pack = [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const bool tail = p == panels.whole;
@@ -318,7 +272,7 @@ void prepare_b(const Gemm& g, const Layout& l, const float* b, float* scratch, P
 }  // namespace
 
 size_t packed_b_floats(int64_t k, int64_t n) {
-  return static_cast<size_t>(k) * static_cast<size_t>(Panels(kernels(), n).columns());
+  return static_cast<size_t>(k) * static_cast<size_t>(Panels(kernels().lanes, n).columns());
 }
 
 void pack_b(int64_t k, int64_t n, const float* b, int64_t ldb, bool trans_b, float* out, ThreadPool* pool) {
@@ -333,7 +287,7 @@ void gemm(const Gemm& original, void* workspace, ThreadPool& pool) {
   const Kernels& table = kernels();
   const Layout l = layout_of(table, g, pool.threads());
   float* const scratch = static_cast<float*>(workspace);
-  Product base{&table, g.m, g.n,   g.k,   nullptr, g.lda, Panels(table, g.n), nullptr, nullptr, 0, 0, nullptr,
+  Product base{&table, g.m, g.n,   g.k,   nullptr, g.lda, Panels(table.lanes, g.n), nullptr, nullptr, 0, 0, nullptr,
                g.ldc,  {},  false, false, 0,       0};
   set_epilogue(base, g.epilogue);
   float* const slots = scratch + (l.shared_b ? l.b_floats : 0);

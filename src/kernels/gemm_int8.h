@@ -26,8 +26,8 @@ struct Int8Gemm {
   bool trans_b = false;   ///< plain B holds [n, k]
   bool b_signed = false;  ///< of the B that was packed as well
 
-  /// Zero points; a null pointer is 0. The stride is 0 (one for all) or 1: one per row of A, one per column of B. Of the
-  /// type of A and B.
+  /// Zero points; a null pointer is 0. The stride is 0 (one for all) or 1: one per row of A, one per column of B. Of
+  /// the type of A and B.
   const void* a_zero = nullptr;
   int64_t a_zero_stride = 0;
   const void* b_zero = nullptr;

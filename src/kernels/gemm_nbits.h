@@ -26,8 +26,8 @@ enum class NBitsMode : uint8_t {
   int8,  ///< A rounded to 8 bits in each block (ONNX Runtime's accuracy level 4)
 };
 
-/// The mode that is available for these weights: int8 asks for 4 or 8 bits, blocks of at least 16 (a multiple of 16) and
-/// integer zero points.
+/// The mode that is available for these weights: int8 asks for 4 or 8 bits, blocks of at least 16 (a multiple of 16)
+/// and integer zero points.
 bool nbits_int8_supported(const NBitsWeights& w);
 
 size_t packed_nbits_bytes(const NBitsWeights& w, NBitsMode mode);
