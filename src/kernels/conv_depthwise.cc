@@ -54,8 +54,9 @@ void ConvDepthwise::run(const ConvImage& image, const ConvBuffers& buffers, Thre
     t.kernel_w = p_.kernel_w;
     t.stride_w = p_.stride_w;
     t.dilation_w = p_.dilation_w;
-    t.bias = buffers.packed + block * kChannelBlock;
-    t.activation = p_.activation;
+    t.out.bias = buffers.packed + block * kChannelBlock;
+    t.out.activation = p_.activation;
+    t.out.residual_last = p_.residual_last;
     for (int64_t row = image.out_h * strip / strips; row < image.out_h * (strip + 1) / strips; ++row) {
       const int64_t top = row * p_.stride_h - image.pad_top;
       int64_t kh_begin = 0, kh_end = p_.kernel_h;
@@ -70,8 +71,8 @@ void ConvDepthwise::run(const ConvImage& image, const ConvBuffers& buffers, Thre
         t.column_begin = static_cast<int>(std::max<int64_t>(0, -left));
         t.column_end = static_cast<int>(std::min<int64_t>(image.in_w - left, INT32_MAX));
         const int64_t offset = ((plane * image.out_h + row) * image.out_w + begin) * kChannelBlock;
-        t.y = buffers.y + offset;
-        t.residual = buffers.residual ? buffers.residual + offset : nullptr;
+        t.out.y = buffers.y + offset;
+        t.out.residual = buffers.residual ? buffers.residual + offset : nullptr;
         run_tile[end - begin](t);
       }
     }

@@ -138,6 +138,7 @@ void ConvDirect::run_item(const Call& call, int64_t item, int) const {
   t.filter_taps = p_.kernel_h * p_.kernel_w;
   t.out.block_stride = out_plane;
   t.out.activation = p_.activation;
+  t.out.residual_last = p_.residual_last;
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
     const int64_t block = panel * panel_blocks_;
     const int blocks = static_cast<int>(std::min<int64_t>(panel_blocks_, out_blocks_ - block));

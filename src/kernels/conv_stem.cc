@@ -104,6 +104,7 @@ void ConvStem::run(const ConvImage& image, const ConvBuffers& buffers, ThreadPoo
     t.depth = depth_;
     t.out.block_stride = out_plane;
     t.out.activation = p_.activation;
+    t.out.residual_last = p_.residual_last;
     for (int64_t block = 0; block < out_blocks_; block += panel_blocks_) {
       const int blocks = static_cast<int>(std::min<int64_t>(panel_blocks_, out_blocks_ - block));
       t.w = buffers.packed + out_blocks_ * kChannelBlock + block * kChannelBlock * depth_;

@@ -71,18 +71,45 @@ HWY_INLINE void accumulate(const float* const (&pixel)[kPixels], int64_t i, cons
   }
 }
 
+/// Activations too large for the tile's code work on what the tile has stored.
+HWY_NOINLINE void finish_stored(const TileOutput& out, int block, int pixels) {
+  constexpr D d;
+  float* y = out.y + block * out.block_stride;
+  activate_range(out.activation, y, pixels * kChannelBlock);
+  if (out.residual == nullptr || !out.residual_last) return;
+  const float* r = out.residual + block * out.block_stride;
+  for (int i = 0; i < pixels * kChannelBlock; i += kLanes) {
+    hn::Store(hn::Add(hn::Load(d, y + i), hn::Load(d, r + i)), d, y + i);
+  }
+}
+
+template <int kPixels, int kVectors>
+HWY_INLINE void add_residual(const TileOutput& out, V (&sum)[kPixels][kVectors]) {
+  constexpr D d;
+  HWY_UNROLL(16)
+  for (int v = 0; v < kVectors; ++v) {
+    const float* r = out.residual + v / kBlockVectors * out.block_stride + v % kBlockVectors * kLanes;
+    HWY_UNROLL(16)
+    for (int p = 0; p < kPixels; ++p) sum[p][v] = hn::Add(sum[p][v], hn::Load(d, r + p * kChannelBlock));
+  }
+}
+
+template <int kPixels, int kVectors>
+HWY_INLINE void store(const TileOutput& out, const V (&sum)[kPixels][kVectors]) {
+  constexpr D d;
+  HWY_UNROLL(16)
+  for (int v = 0; v < kVectors; ++v) {
+    float* y = out.y + v / kBlockVectors * out.block_stride + v % kBlockVectors * kLanes;
+    HWY_UNROLL(16)
+    for (int p = 0; p < kPixels; ++p) hn::Store(sum[p][v], d, y + p * kChannelBlock);
+  }
+}
+
 template <int kPixels, int kVectors>
 HWY_INLINE void finish(const TileOutput& out, V (&sum)[kPixels][kVectors]) {
   constexpr D d;
-  if (out.residual != nullptr) {
-    HWY_UNROLL(16)
-    for (int v = 0; v < kVectors; ++v) {
-      const float* r = out.residual + v / kBlockVectors * out.block_stride + v % kBlockVectors * kLanes;
-      HWY_UNROLL(16)
-      for (int p = 0; p < kPixels; ++p) sum[p][v] = hn::Add(sum[p][v], hn::Load(d, r + p * kChannelBlock));
-    }
-  }
   const Range range = clamp_range(out.activation);
+  if (out.residual != nullptr && !out.residual_last) add_residual(out, sum);
   if (range.clamps) {
     const V low = hn::Set(d, range.low), high = hn::Set(d, range.high);
     HWY_UNROLL(16)
@@ -91,16 +118,10 @@ HWY_INLINE void finish(const TileOutput& out, V (&sum)[kPixels][kVectors]) {
       for (int p = 0; p < kPixels; ++p) sum[p][v] = clamp(low, high, sum[p][v]);
     }
   }
-  HWY_UNROLL(16)
-  for (int v = 0; v < kVectors; ++v) {
-    float* y = out.y + v / kBlockVectors * out.block_stride + v % kBlockVectors * kLanes;
-    HWY_UNROLL(16)
-    for (int p = 0; p < kPixels; ++p) hn::Store(sum[p][v], d, y + p * kChannelBlock);
-  }
+  if (out.residual != nullptr && out.residual_last && !range.out_of_line) add_residual(out, sum);
+  store(out, sum);
   if (range.out_of_line) {
-    for (int b = 0; b < kVectors / kBlockVectors; ++b) {
-      activate_range(out.activation, out.y + b * out.block_stride, kPixels * kChannelBlock);
-    }
+    for (int b = 0; b < kVectors / kBlockVectors; ++b) finish_stored(out, b, kPixels);
   }
 }
 

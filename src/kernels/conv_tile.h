@@ -5,13 +5,14 @@
 
 namespace epona {
 
-/// Where a tile starts from and ends: the same for all kinds of tiles.
+/// What a tile starts from and where it ends: the same for all kinds of tiles.
 struct TileOutput {
   const float* bias = nullptr;      ///< [blocks * 16]; null: zero
   const float* residual = nullptr;  ///< addressed like y; may be null
   float* y = nullptr;               ///< first pixel of the first block; pixels are 16 floats apart
   int64_t block_stride = 0;         ///< floats between the output blocks
   Activation activation;
+  bool residual_last = false;  ///< add the residual after the activation
 };
 
 /// One filter position: where each pixel of the tile reads, in floats from ConvTile::x; negative: padding.

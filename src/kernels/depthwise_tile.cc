@@ -19,24 +19,33 @@ using V = hn::Vec<D>;
 constexpr int kLanes = static_cast<int>(HWY_MAX_LANES_D(D));
 
 template <int kPixels>
-HWY_INLINE void finish(const DepthwiseTile& t, int lane, V (&sum)[kPixels]) {
+HWY_INLINE void add_residual(const TileOutput& out, int lane, V (&sum)[kPixels]) {
+  HWY_UNROLL(8)
+  for (int p = 0; p < kPixels; ++p) sum[p] = hn::Add(sum[p], hn::Load(D(), out.residual + p * 16 + lane));
+}
+
+template <int kPixels>
+HWY_INLINE void finish(const TileOutput& out, int lane, V (&sum)[kPixels]) {
   constexpr D d;
-  if (t.residual != nullptr) {
-    HWY_UNROLL(8)
-    for (int p = 0; p < kPixels; ++p) sum[p] = hn::Add(sum[p], hn::Load(d, t.residual + p * 16 + lane));
-  }
-  const Range range = clamp_range(t.activation);
+  const Range range = clamp_range(out.activation);
+  if (out.residual != nullptr && !out.residual_last) add_residual(out, lane, sum);
   if (range.clamps) {
     const V low = hn::Set(d, range.low), high = hn::Set(d, range.high);
     HWY_UNROLL(8)
     for (int p = 0; p < kPixels; ++p) sum[p] = clamp(low, high, sum[p]);
   }
+  if (out.residual != nullptr && out.residual_last && !range.out_of_line) add_residual(out, lane, sum);
   HWY_UNROLL(8)
-  for (int p = 0; p < kPixels; ++p) hn::Store(sum[p], d, t.y + p * 16 + lane);
+  for (int p = 0; p < kPixels; ++p) hn::Store(sum[p], d, out.y + p * 16 + lane);
 }
 
-HWY_INLINE void finish_stored(const DepthwiseTile& t, int pixels) {
-  if (clamp_range(t.activation).out_of_line) activate_range(t.activation, t.y, pixels * 16);
+HWY_INLINE void finish_stored(const TileOutput& out, int pixels) {
+  if (!clamp_range(out.activation).out_of_line) return;
+  activate_range(out.activation, out.y, pixels * 16);
+  if (out.residual == nullptr || !out.residual_last) return;
+  for (int i = 0; i < pixels * 16; i += kLanes) {
+    hn::Store(hn::Add(hn::Load(D(), out.y + i), hn::Load(D(), out.residual + i)), D(), out.y + i);
+  }
 }
 
 // One input column is loaded once and used by all outputs under it. Every column is tested against the image: the
@@ -47,7 +56,7 @@ HWY_NOINLINE void special(const DepthwiseTile& t) {
   constexpr int kColumns = (kPixels - 1) * kStride + kWidth;
   for (int lane = 0; lane < 16; lane += kLanes) {
     V sum[kPixels];
-    const V bias = hn::Load(d, t.bias + lane);
+    const V bias = hn::Load(d, t.out.bias + lane);
     HWY_UNROLL(8)
     for (int p = 0; p < kPixels; ++p) sum[p] = bias;
     const float* x = t.x + lane;
@@ -67,9 +76,9 @@ HWY_NOINLINE void special(const DepthwiseTile& t) {
         }
       }
     }
-    finish(t, lane, sum);
+    finish(t.out, lane, sum);
   }
-  finish_stored(t, kPixels);
+  finish_stored(t.out, kPixels);
 }
 
 template <int kPixels>
@@ -77,7 +86,7 @@ HWY_NOINLINE void general(const DepthwiseTile& t) {
   constexpr D d;
   for (int lane = 0; lane < 16; lane += kLanes) {
     V sum[kPixels];
-    const V bias = hn::Load(d, t.bias + lane);
+    const V bias = hn::Load(d, t.out.bias + lane);
     HWY_UNROLL(8)
     for (int p = 0; p < kPixels; ++p) sum[p] = bias;
     for (int row = 0; row < t.rows; ++row) {
@@ -94,9 +103,9 @@ HWY_NOINLINE void general(const DepthwiseTile& t) {
         }
       }
     }
-    finish(t, lane, sum);
+    finish(t.out, lane, sum);
   }
-  finish_stored(t, kPixels);
+  finish_stored(t.out, kPixels);
 }
 
 template <int kWidth, int... kPixels>

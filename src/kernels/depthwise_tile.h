@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "kernels/activation.h"
+#include "kernels/conv_tile.h"
 
 namespace epona {
 
@@ -13,10 +13,7 @@ struct DepthwiseTile {
   const float* w = nullptr;   ///< [rows][kernel_w][16]
   int column_begin = 0, column_end = 0;  ///< input columns, relative to x, that lie inside the image
   int kernel_w = 0, stride_w = 0, dilation_w = 0;  ///< read by the general kernel only
-  const float* bias = nullptr;                     ///< [16]
-  const float* residual = nullptr;
-  float* y = nullptr;
-  Activation activation;
+  TileOutput out;
 };
 
 using DepthwiseTileFn = void (*)(const DepthwiseTile&);
