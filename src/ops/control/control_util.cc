@@ -11,6 +11,10 @@ RuntimeValue owned(RuntimeValue value) {
   return value;
 }
 
+RuntimeValue own_copy(const RuntimeValue& value) {
+  return value.kind == RuntimeValue::Kind::tensor ? RuntimeValue(value.tensor.clone()) : value;
+}
+
 void check_terminate(const RunContext& c) {
   if (c.env().terminate && c.env().terminate->load(std::memory_order_relaxed))
     fail(Code::fail, "Exiting due to terminate flag being set to true.");

@@ -10,6 +10,10 @@ namespace epona {
 /// The value, with memory of its own if it was a view of somebody else's.
 RuntimeValue owned(RuntimeValue value);
 
+/// A value that may become an output whatever its memory is: tensors are copied. (The memory of an input, even one with
+/// an owner, may be written again by the next run.)
+RuntimeValue own_copy(const RuntimeValue& value);
+
 /// Throws when RunOptions.terminate is set: called once an iteration.
 void check_terminate(const RunContext& c);
 

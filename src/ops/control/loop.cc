@@ -37,6 +37,7 @@ class Loop final : public Kernel {
       // Views: a body that returns them gets them copied by owned().
       in[0] = view(DataType::int64, &iteration, body_->input_type(0));
       in[1] = view(DataType::boolean, &condition, body_->input_type(1));
+      for (int i = 0; i < body_->outputs(); ++i) out[i] = {};  // a value with memory would be written in place
       body_->run(c, in, out);
       bool next = truth(c, out[0], "the condition that the body returns");
       for (int i = 0; i < rows; ++i) {
@@ -49,7 +50,7 @@ class Loop final : public Kernel {
       condition = next;
     }
     for (int i = 0; i < states_; ++i)
-      if (c.wants(i)) c.set(i, owned(std::move(in[i + 2])));
+      if (c.wants(i)) c.set(i, iteration ? std::move(in[i + 2]) : own_copy(in[i + 2]));
     for (int i = 0; i < rows; ++i)
       if (c.wants(states_ + i))
         c.set(states_ + i, collectors[static_cast<size_t>(i)].finish(body_->output_type(1 + states_ + i)));

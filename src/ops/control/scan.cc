@@ -84,13 +84,14 @@ class ScanBase : public Kernel {
         auto k = static_cast<size_t>(i);
         in[states_ + i] = part(scanned[k], backward[k] ? steps - 1 - t : t);
       }
+      for (int i = 0; i < body_->outputs(); ++i) out[i] = {};  // a value with memory would be written in place
       body_->run(c, in, out);
       for (int i = 0; i < rows_; ++i)
         if (c.wants(states_ + i))
           collectors[static_cast<size_t>(i)].add(c, states_ + i, out[states_ + i].tensor, steps);
       for (int i = 0; i < states_; ++i) in[i] = owned(std::move(out[i]));
     }
-    for (int i = 0; i < states_; ++i) states[static_cast<size_t>(i)] = owned(std::move(in[i]));
+    for (int i = 0; i < states_; ++i) states[static_cast<size_t>(i)] = steps ? std::move(in[i]) : own_copy(in[i]);
   }
 
   std::shared_ptr<Subgraph> body_;
