@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace epona {
+
+/// A regular expression of RE2's syntax, for whole-text matches only. All states are followed at once, so the time is
+/// linear in the text whatever the pattern. Works on code points. Not there: \p{..} classes (refused), captures (parsed
+/// and ignored, as a full match does not depend on them).
+class Regex {
+ public:
+  /// Throws Error(invalid_argument) saying what is wrong with the pattern and where.
+  explicit Regex(std::string_view pattern);
+  bool full_match(std::string_view text) const;
+
+ private:
+  friend class RegexParser;
+  struct Range {
+    uint32_t low, high;
+  };
+  struct State {
+    enum class Kind : uint8_t {
+      range_set,
+      split,
+      jump,
+      begin_text,
+      end_text,
+      begin_line,
+      end_line,
+      word,
+      not_word,
+      match
+    };
+    Kind kind;
+    int next = 0, other = 0;      ///< where to go; `other` for split
+    std::vector<Range> ranges{};  ///< of range_set
+  };
+  struct Position {
+    bool at_begin, at_end, after_newline, before_newline, between_words;
+  };
+  void add(int state, const Position& position, std::vector<int>& list, std::vector<char>& seen) const;
+
+  std::vector<State> states_;
+  int start_ = 0;
+};
+
+/// A letter, digit or underscore of ASCII: what \w, \b and [[:word:]] mean.
+inline bool is_word_code(uint32_t code) {
+  return (code >= '0' && code <= '9') || (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z') || code == '_';
+}
+
+}  // namespace epona
