@@ -1,5 +1,12 @@
 #include <epona/version.h>
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/string_view.h>
 
-NB_MODULE(_epona, m) { m.attr("__version__") = epona::version(); }
+#include "binding.h"
+
+NB_MODULE(_epona, m) {
+  m.attr("__version__") = epona::version();
+  epona::python::bind_errors(m);
+  epona::python::bind_options(m);
+  epona::python::bind_values(m);
+  epona::python::bind_session(m);
+}

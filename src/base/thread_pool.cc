@@ -29,6 +29,7 @@ thread_local bool inside_task = false;
 
 /// One fork-join job, on the stack of the caller.
 struct Job {
+  Job(FunctionRef<void(int64_t)> work_fn, int64_t count) : fn(work_fn), tasks(count) {}
   FunctionRef<void(int64_t)> fn;
   int64_t tasks;
   std::atomic<int64_t> next{0};
@@ -118,7 +119,7 @@ void ThreadPool::run(int64_t tasks, FunctionRef<void(int64_t)> fn) {
     for (int64_t task = 0; task < tasks; ++task) fn(task);
     return;
   }
-  Job job{fn, tasks};
+  Job job(fn, tasks);
   impl_->job.store(&job, std::memory_order_seq_cst);
   impl_->announce();
   job.work();

@@ -55,6 +55,7 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
     model.domain = proto.domain();
     model.description = proto.doc_string();
     model.graph_description = proto.graph().doc_string();
+    model.graph_name = proto.graph().name();
     for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
     return model;
   } catch (const Error& error) {

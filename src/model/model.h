@@ -17,7 +17,7 @@ struct Model {
   std::shared_ptr<Graph> graph;
   int64_t ir_version = 0;
   int64_t model_version = 0;
-  std::string producer_name, producer_version, domain, description, graph_description;
+  std::string producer_name, producer_version, domain, description, graph_description, graph_name;
   std::map<std::string, std::string> metadata;
   std::vector<std::string> warnings;  ///< what was odd but accepted; the session logs them
   std::vector<std::shared_ptr<FileMapping>> mappings;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "kernels/isa.h"
 #include "plan/plan.h"
 #include "providers/cpu/cpu_provider.h"
 
@@ -61,6 +62,7 @@ void Session::choose_providers() {
 
 void Session::initialize() {
   Stopwatch watch;
+  init_isa();
   if (options_.log_severity > 4)
     fail(Code::runtime_exception, "Invalid session log severity level. Not a valid severity value: ",
          options_.log_severity);

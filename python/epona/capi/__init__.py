@@ -1,0 +1,1 @@
+"""Submodules that programs written for onnxruntime import."""

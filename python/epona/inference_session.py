@@ -1,0 +1,148 @@
+"""InferenceSession: a model made ready to run."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from epona import _epona
+from epona.ort_value import OrtValue
+from epona.providers import ProviderList, parse_request
+
+
+class InferenceSession:
+    """Loads a model and runs it. One session may be used by many threads; the GIL is released while it runs."""
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike,
+        sess_options: _epona.SessionOptions | None = None,
+        providers: str | ProviderList | None = None,
+        provider_options: Sequence[Mapping] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Loads a model.
+
+        path_or_bytes: a file name or the bytes of a serialised ModelProto.
+        sess_options: see SessionOptions.
+        providers: names, or (name, options) pairs, in order of preference; None means CPUExecutionProvider.
+        provider_options: one dict for each name in `providers`.
+        enable_fallback=0 (keyword): an unavailable provider is an error instead of a warning.
+        disabled_optimizers (keyword): names of passes that must not run.
+        """
+        if isinstance(path_or_bytes, (str, os.PathLike)):
+            self._source: str | bytes = os.fspath(path_or_bytes)
+        elif isinstance(path_or_bytes, bytes):
+            self._source = path_or_bytes
+        else:
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        if self._source == "":
+            raise TypeError("Unable to load from an empty path")
+        if isinstance(self._source, bytes) and isinstance(path_or_bytes, os.PathLike):
+            self._source = os.fsdecode(self._source)
+        self._enable_fallback = bool(kwargs.get("enable_fallback", 1))
+        self._sess_options = sess_options
+        options = sess_options._clone() if sess_options is not None else _epona.SessionOptions()
+        if providers and options.has_providers():
+            warnings.warn(
+                "Specified 'providers'/'provider_options' when creating InferenceSession but SessionOptions has already"
+                " been configured with providers. InferenceSession will only use the providers passed to"
+                " InferenceSession().",
+                stacklevel=2,
+            )
+            options._clear_providers()
+        usable, unavailable = parse_request(providers, provider_options)
+        if unavailable and not self._enable_fallback:
+            raise RuntimeError(
+                f"Providers {unavailable} are not available here and fallback is disabled (enable_fallback=0)."
+            )
+        if unavailable and options.has_config("session.disable_cpu_ep_fallback", "1"):
+            raise _epona.Fail(
+                "[ONNXRuntimeError] : 1 : FAIL : This session contains graph nodes that are assigned to the default CPU"
+                " EP, but fallback to CPU EP has been explicitly disabled by the user."
+                f" Asked for and not available: {unavailable}"
+            )
+        for name, entry in usable:
+            options.add_provider(name, {str(key): str(value) for key, value in entry.items()})
+        for name in kwargs.get("disabled_optimizers") or ():
+            options._disable_pass(str(name))
+        self._session = _epona.Session(self._source, options)
+        self._inputs_meta = self._session.inputs_meta
+        self._outputs_meta = self._session.outputs_meta
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: _epona.RunOptions | None = None,
+    ) -> list[Any]:
+        """Computes the outputs named (all when None or empty).
+
+        input_feed: input name -> numpy array, OrtValue, list (sequence), dict (map) or None (an absent optional).
+        Returns one result for each name, in the order asked.
+        Raises InvalidArgument for a wrong name, type, rank or dim; Fail when a node fails; ValueError for missing inputs.
+        """
+        feed = input_feed if type(input_feed) is dict else dict(input_feed.items())
+        if output_names is not None and (isinstance(output_names, (str, bytes))):
+            raise TypeError("run(): output_names must be a list of strings, not a string")
+        return self._session.run(output_names, feed, run_options)
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: _epona.RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """As run(), with OrtValues on both sides."""
+        feed = {name: value._ortvalue for name, value in input_dict_ort_values.items()}
+        return [OrtValue(value) for value in self._session.run_with_ort_values(feed, output_names, run_options)]
+
+    def get_inputs(self) -> list[_epona.NodeArg]:
+        """Inputs that must be fed."""
+        return self._inputs_meta
+
+    def get_outputs(self) -> list[_epona.NodeArg]:
+        """Outputs in the model's order."""
+        return self._outputs_meta
+
+    def get_overridable_initializers(self) -> list[_epona.NodeArg]:
+        """Initialisers that may be fed."""
+        return self._session.overridable_initializers
+
+    def get_modelmeta(self) -> _epona.ModelMetadata:
+        """What the model says about itself."""
+        return self._session.model_meta
+
+    def get_providers(self) -> list[str]:
+        """The active providers, in order."""
+        return self._session.get_providers()
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Options of the active providers."""
+        return {name: {} for name in self._session.get_providers()}
+
+    def get_session_options(self) -> _epona.SessionOptions:
+        """The options this session was made with."""
+        return self._sess_options if self._sess_options is not None else _epona.SessionOptions()
+
+    def disable_fallback(self) -> None:
+        """Errors of a provider are raised instead of retried on the next."""
+        self._enable_fallback = False
+
+    def enable_fallback(self) -> None:
+        """The opposite of disable_fallback()."""
+        self._enable_fallback = True
+
+    def get_placement(self) -> list[dict]:
+        """For every node: name, op_type, domain, graph, provider, and why the providers asked first declined."""
+        return self._session.placement()
+
+    def get_creation_times(self) -> list[tuple[str, float]]:
+        """Phases of the session's creation in milliseconds."""
+        return self._session.creation_times()
+
+    def get_passes(self) -> list[tuple[str, int, float]]:
+        """Graph passes that ran: name, rewrites, milliseconds."""
+        return self._session.passes()

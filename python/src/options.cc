@@ -1,0 +1,149 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/log.h"
+#include "binding.h"
+
+namespace epona::python {
+namespace {
+
+enum class ExecutionMode { ORT_SEQUENTIAL = 0, ORT_PARALLEL = 1 };
+enum class ExecutionOrder { DEFAULT = 0, PRIORITY_BASED = 1, MEMORY_EFFICIENT = 2 };
+
+void check_key(const std::string& key, const std::string& value) {
+  if (key.empty() || key.size() > 1024) throw std::runtime_error("Config key is empty or longer than maximum length 1024");
+  if (value.size() > 8192) throw std::runtime_error("Config value is longer than maximum length 8192");
+}
+
+std::string config_entry(const std::map<std::string, std::string>& config, const std::string& key, const char* owner) {
+  auto it = config.find(key);
+  if (it == config.end()) throw std::runtime_error(cat(owner, " does not have configuration with key: ", key));
+  return it->second;
+}
+
+}  // namespace
+
+void bind_options(nb::module_& m) {
+  nb::enum_<OptLevel>(m, "GraphOptimizationLevel")
+      .value("ORT_DISABLE_ALL", OptLevel::none)
+      .value("ORT_ENABLE_BASIC", OptLevel::basic)
+      .value("ORT_ENABLE_EXTENDED", OptLevel::extended)
+      .value("ORT_ENABLE_LAYOUT", OptLevel::layout)
+      .value("ORT_ENABLE_ALL", OptLevel::all);
+  nb::enum_<ExecutionMode>(m, "ExecutionMode")
+      .value("ORT_SEQUENTIAL", ExecutionMode::ORT_SEQUENTIAL)
+      .value("ORT_PARALLEL", ExecutionMode::ORT_PARALLEL);
+  nb::enum_<ExecutionOrder>(m, "ExecutionOrder")
+      .value("DEFAULT", ExecutionOrder::DEFAULT)
+      .value("PRIORITY_BASED", ExecutionOrder::PRIORITY_BASED)
+      .value("MEMORY_EFFICIENT", ExecutionOrder::MEMORY_EFFICIENT);
+
+  using S = SessionOptions;
+  nb::class_<S>(m, "SessionOptions", "Everything that can be set before a session is made.")
+      .def(nb::init<>())
+      .def_rw("graph_optimization_level", &S::optimization_level)
+      .def_rw("intra_op_num_threads", &S::intra_op_threads)
+      .def_rw("inter_op_num_threads", &S::inter_op_threads)
+      .def_prop_rw(
+          "execution_mode",
+          [](const S& s) { return s.parallel_execution ? ExecutionMode::ORT_PARALLEL : ExecutionMode::ORT_SEQUENTIAL; },
+          [](S& s, ExecutionMode mode) { s.parallel_execution = mode == ExecutionMode::ORT_PARALLEL; })
+      .def_prop_rw(
+          "execution_order", [](const S&) { return ExecutionOrder::DEFAULT; }, [](S&, ExecutionOrder) {})
+      .def_rw("enable_cpu_mem_arena", &S::enable_cpu_mem_arena)
+      .def_rw("enable_mem_pattern", &S::enable_mem_pattern)
+      .def_rw("enable_mem_reuse", &S::enable_mem_reuse)
+      .def_rw("enable_profiling", &S::enable_profiling)
+      .def_rw("profile_file_prefix", &S::profile_file_prefix)
+      .def_rw("optimized_model_filepath", &S::optimized_model_path)
+      .def_rw("logid", &S::log_id)
+      .def_rw("log_severity_level", &S::log_severity)
+      .def_rw("log_verbosity_level", &S::log_verbosity)
+      .def_prop_rw(
+          "use_deterministic_compute", [](const S& s) { return s.config.contains("epona.deterministic"); },
+          [](S& s, bool on) {
+            if (on)
+              s.config["epona.deterministic"] = "1";
+            else
+              s.config.erase("epona.deterministic");
+          })
+      .def(
+          "add_session_config_entry",
+          [](S& s, const std::string& key, const std::string& value) {
+            check_key(key, value);
+            s.config[key] = value;
+          },
+          nb::arg("key"), nb::arg("value"), "Sets a configuration entry.")
+      .def(
+          "get_session_config_entry",
+          [](const S& s, const std::string& key) {
+            check_key(key, "");
+            return config_entry(s.config, key, "SessionOptions");
+          },
+          nb::arg("key"), "The value of a configuration entry; RuntimeError when it is not set.")
+      .def(
+          "add_free_dimension_override_by_name",
+          [](S& s, const std::string& name, int64_t value) { s.dim_by_symbol[name] = value; }, nb::arg("name"),
+          nb::arg("value"), "Fixes a symbolic dimension of the inputs by its name.")
+      .def(
+          "add_free_dimension_override_by_denotation",
+          [](S& s, const std::string& name, int64_t value) { s.dim_by_denotation[name] = value; },
+          nb::arg("denotation"), nb::arg("value"), "Fixes a symbolic dimension of the inputs by its denotation.")
+      .def(
+          "add_provider",
+          [](S& s, const std::string& name, const std::map<std::string, std::string>& options) {
+            s.providers.push_back({name, options});
+          },
+          nb::arg("name"), nb::arg("options"))
+      .def("has_providers", [](const S& s) { return !s.providers.empty(); })
+      .def("has_config",
+           [](const S& s, const std::string& key, const std::string& value) {
+             auto it = s.config.find(key);
+             return it != s.config.end() && it->second == value;
+           })
+      .def("_clone", [](const S& s) { return S(s); })
+      .def("_clear_providers", [](S& s) { s.providers.clear(); })
+      .def("_disable_pass", [](S& s, const std::string& name) { s.disabled_passes.insert(name); });
+
+  using R = RunOptions;
+  nb::class_<R>(m, "RunOptions", "Options of one run.")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "terminate", [](const R& r) { return r.terminate.load(); }, [](R& r, bool on) { r.terminate = on; })
+      .def_rw("logid", &R::tag)
+      .def_prop_rw(
+          "tag", [](const R& r) { return r.tag; }, [](R& r, const std::string& tag) { r.tag = tag; })
+      .def_rw("log_severity_level", &R::log_severity)
+      .def_rw("log_verbosity_level", &R::log_verbosity)
+      .def_prop_rw(
+          "only_execute_path_to_fetches", [](const R& r) { return r.config.contains("only_execute_path_to_fetches"); },
+          [](R& r, bool on) {
+            if (on)
+              r.config["only_execute_path_to_fetches"] = "1";
+            else
+              r.config.erase("only_execute_path_to_fetches");
+          })
+      .def(
+          "add_run_config_entry",
+          [](R& r, const std::string& key, const std::string& value) {
+            check_key(key, value);
+            r.config[key] = value;
+          },
+          nb::arg("key"), nb::arg("value"))
+      .def(
+          "get_run_config_entry",
+          [](const R& r, const std::string& key) { return config_entry(r.config, key, "RunOptions"); },
+          nb::arg("key"));
+
+  m.def(
+      "set_default_logger_severity",
+      [](int severity) {
+        if (severity < 0 || severity > 4)
+          throw std::runtime_error("Invalid logging severity. 0:Verbose, 1:Info, 2:Warning, 3:Error, 4:Fatal");
+        set_default_severity(static_cast<Severity>(severity));
+      },
+      nb::arg("severity"), "Sets the process-wide log threshold: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal.");
+}
+
+}  // namespace epona::python

@@ -1,0 +1,222 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "binding.h"
+#include "kernels/isa.h"
+
+namespace epona::python {
+namespace {
+
+nb::list shape_list(const Type& type) {
+  nb::list dims;
+  if (!type.shape) return dims;
+  for (const Dim& dim : *type.shape) {
+    if (dim.known())
+      dims.append(dim.value);
+    else if (dim.symbol.empty())
+      dims.append(nb::none());
+    else
+      dims.append(dim.symbol);
+  }
+  return dims;
+}
+
+const Type& element_type(const Type& type) {
+  return type.kind == Type::Kind::optional && type.inner ? *type.inner : type;
+}
+
+/// Keeps what the feeds of one run hold until the run is over.
+struct Feeds {
+  std::vector<RuntimeValue> values;
+  explicit Feeds(const Session& session, nb::dict feed) {
+    size_t inputs = session.inputs().size();
+    values.resize(inputs + session.overridable_initializers().size());
+    size_t used = 0;
+    auto take = [&](size_t at, const IoInfo& info) {
+      PyObject* object = PyDict_GetItemString(feed.ptr(), info.name.c_str());
+      if (!object) return;
+      ++used;
+      values[at] = value_from_python(object, info.type, info.name);
+    };
+    for (size_t i = 0; i < inputs; ++i) take(i, session.inputs()[i]);
+    for (size_t i = inputs; i < values.size(); ++i) take(i, session.overridable_initializers()[i - inputs]);
+    if (used != feed.size()) report_unknown(session, feed);
+    if (used < inputs) report_missing(session, feed);
+  }
+
+ private:
+  static bool known(const Session& session, const std::string& name) {
+    for (const auto* list : {&session.inputs(), &session.overridable_initializers()})
+      for (const IoInfo& info : *list)
+        if (info.name == name) return true;
+    return false;
+  }
+  static std::string names(const std::vector<IoInfo>& list) {
+    std::string text;
+    for (const IoInfo& info : list) text += (text.empty() ? "'" : ", '") + info.name + "'";
+    return text;
+  }
+  static void report_unknown(const Session& session, nb::dict feed) {
+    for (auto [key, value] : feed) {
+      std::string name = nb::cast<std::string>(nb::str(key));
+      if (!known(session, name))
+        fail(Code::invalid_argument, "Invalid input name: ", name, ". The model's inputs are: ",
+             names(session.inputs()));
+    }
+  }
+  static void report_missing(const Session& session, nb::dict feed) {
+    std::string missing, given;
+    for (const IoInfo& info : session.inputs())
+      if (info.type.kind != Type::Kind::optional && !PyDict_GetItemString(feed.ptr(), info.name.c_str()))
+        missing += (missing.empty() ? "'" : ", '") + info.name + "'";
+    for (auto [key, value] : feed) given += (given.empty() ? "'" : ", '") + nb::cast<std::string>(nb::str(key)) + "'";
+    if (!missing.empty())
+      throw nb::value_error(
+          cat("Required inputs ([", missing, "]) are missing from input feed ([", given, "]).").c_str());
+  }
+};
+
+std::vector<size_t> output_positions(const Session& session, const std::optional<std::vector<std::string>>& wanted) {
+  std::vector<size_t> positions;
+  const auto& outputs = session.outputs();
+  if (!wanted || wanted->empty()) {
+    for (size_t i = 0; i < outputs.size(); ++i) positions.push_back(i);
+    return positions;
+  }
+  for (const std::string& name : *wanted) {
+    size_t at = 0;
+    while (at < outputs.size() && outputs[at].name != name) ++at;
+    if (at == outputs.size()) {
+      std::string known;
+      for (const IoInfo& info : outputs) known += (known.empty() ? "'" : ", '") + info.name + "'";
+      fail(Code::invalid_argument, "Invalid output name:", name, ". The model's outputs are: ", known);
+    }
+    positions.push_back(at);
+  }
+  return positions;
+}
+
+std::vector<RuntimeValue> execute(const Session& session, const Feeds& feeds, const RunOptions* options) {
+  std::vector<RuntimeValue> results(session.outputs().size());
+  nb::gil_scoped_release release;
+  session.run_positional(feeds.values, results, options);
+  return results;
+}
+
+nb::object node_record(const NodePlacement& node) {
+  nb::dict record;
+  record["name"] = node.name;
+  record["op_type"] = node.op;
+  record["domain"] = node.domain;
+  record["graph"] = node.graph;
+  record["provider"] = node.provider;
+  nb::list declined;
+  for (const auto& entry : node.declined) {
+    nb::dict one;
+    one["provider"] = entry.provider;
+    one["reason"] = entry.reason;
+    one["text"] = entry.text;
+    declined.append(one);
+  }
+  record["declined"] = declined;
+  return record;
+}
+
+}  // namespace
+
+void bind_session(nb::module_& m) {
+  nb::class_<IoInfo>(m, "NodeArg", "Name, type and shape of an input or output.")
+      .def_ro("name", &IoInfo::name)
+      .def_prop_ro("type", [](const IoInfo& info) { return type_text(info.type); })
+      .def_prop_ro("shape", [](const IoInfo& info) { return shape_list(element_type(info.type)); })
+      .def("__repr__", [](const IoInfo& info) {
+        return cat("NodeArg(name='", info.name, "', type='", type_text(info.type), "', shape=",
+                   nb::cast<std::string>(nb::str(shape_list(element_type(info.type)))), ")");
+      })
+      .def("__str__", [](const IoInfo& info) {
+        return cat("NodeArg(name='", info.name, "', type='", type_text(info.type), "', shape=",
+                   nb::cast<std::string>(nb::str(shape_list(element_type(info.type)))), ")");
+      });
+
+  nb::class_<Model>(m, "ModelMetadata", "What a model says about itself.")
+      .def_ro("producer_name", &Model::producer_name)
+      .def_ro("version", &Model::model_version)
+      .def_ro("domain", &Model::domain)
+      .def_ro("description", &Model::description)
+      .def_ro("graph_description", &Model::graph_description)
+      .def_ro("custom_metadata_map", &Model::metadata)
+      .def_prop_ro("graph_name", [](const Model& model) { return model.graph_name; });
+
+  nb::class_<Session>(m, "Session")
+      .def(
+          "__init__",
+          [](Session* self, const std::string& path, const SessionOptions& options) {
+            nb::gil_scoped_release release;
+            new (self) Session(std::filesystem::path(path), options);
+          },
+          nb::arg("path"), nb::arg("options"))
+      .def(
+          "__init__",
+          [](Session* self, nb::bytes bytes, const SessionOptions& options) {
+            std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
+            nb::gil_scoped_release release;
+            new (self) Session(view, options);
+          },
+          nb::arg("bytes"), nb::arg("options"))
+      .def_prop_ro("inputs_meta", [](const Session& s) { return s.inputs(); })
+      .def_prop_ro("outputs_meta", [](const Session& s) { return s.outputs(); })
+      .def_prop_ro("overridable_initializers", [](const Session& s) { return s.overridable_initializers(); })
+      .def_prop_ro("model_meta", [](const Session& s) -> const Model& { return s.model(); }, nb::rv_policy::reference_internal)
+      .def("get_providers", &Session::providers)
+      .def("inactive_providers", [](const Session& s) { return s.placement().inactive; })
+      .def("creation_times", [](const Session& s) { return s.creation_times(); })
+      .def("passes",
+           [](const Session& s) {
+             nb::list list;
+             for (const PassRecord& pass : s.passes())
+               list.append(nb::make_tuple(pass.name, pass.rewrites, pass.milliseconds));
+             return list;
+           })
+      .def("placement",
+           [](const Session& s) {
+             nb::list nodes;
+             for (const NodePlacement& node : s.placement().nodes) nodes.append(node_record(node));
+             return nodes;
+           })
+      .def(
+          "run",
+          [](const Session& s, const std::optional<std::vector<std::string>>& wanted, nb::dict feed,
+             const RunOptions* options) {
+            auto positions = output_positions(s, wanted);
+            Feeds feeds(s, feed);
+            auto results = execute(s, feeds, options);
+            nb::list list;
+            for (size_t at : positions) list.append(value_to_python(results[at]));
+            return list;
+          },
+          nb::arg("output_names").none(), nb::arg("input_feed"), nb::arg("run_options").none() = nb::none())
+      .def(
+          "run_with_ort_values",
+          [](const Session& s, nb::dict feed, const std::optional<std::vector<std::string>>& wanted,
+             const RunOptions* options) {
+            auto positions = output_positions(s, wanted);
+            Feeds feeds(s, feed);
+            auto results = execute(s, feeds, options);
+            std::vector<RuntimeValue> chosen;
+            for (size_t at : positions) chosen.push_back(results[at]);
+            return chosen;
+          },
+          nb::arg("input_feed"), nb::arg("output_names").none(), nb::arg("run_options").none() = nb::none());
+
+  m.def("isa", [] { return std::string(isa_name()); }, "The instruction-set tier in use.");
+  m.def("available_isas", [] {
+    std::vector<std::string> names;
+    for (const char* name : available_isas()) names.emplace_back(name);
+    return names;
+  }, "The instruction-set tiers this CPU has; EPONA_ISA forces one.");
+}
+
+}  // namespace epona::python
