@@ -37,7 +37,5 @@ function(epona_hide_symbols target script)
   target_link_options(${target} PRIVATE "LINKER:--version-script=${script}" "LINKER:-Bsymbolic"
                       "LINKER:--gc-sections")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
-  if(NOT EPONA_SANITIZE)
-    target_link_options(${target} PRIVATE "LINKER:--no-undefined" "LINKER:-z,relro,-z,now")
-  endif()
+  target_link_options(${target} PRIVATE "LINKER:-z,relro,-z,now")
 endfunction()
