@@ -9,7 +9,8 @@
 namespace epona {
 namespace {
 
-constexpr int64_t kL2Bytes = 256 << 10;  // the part of a core's L2 that input strips may fill
+constexpr int64_t kL1Bytes = 20 << 10;   // the part of L1 that the weights of one pass may fill
+constexpr int64_t kL2Bytes = 256 << 10;  // the part of a core's L2 that a strip, its input and one panel's output, may fill
 constexpr double kMacsPerNs = 32;
 
 /// Outputs are cut into rows, and rows into tiles of nearly equal length. Without padding, stride or a filter the whole
@@ -58,7 +59,7 @@ struct ConvDirect::Call {
   const ConvBuffers& buffers;
   Tiling tiling;
   const TapColumn* columns;  // [row_tiles]
-  int64_t strips, strip_tiles, panel_groups, panels;
+  int64_t strips, panel_groups, panels, depth_chunks;
 };
 
 ConvDirect::ConvDirect(const ConvParams& params) : p_(params) {
@@ -134,33 +135,44 @@ void ConvDirect::run_item(const Call& call, int64_t item, int) const {
 
   ConvTile t;
   t.x_block_stride = in_plane;
-  t.in_channels = in_group_;
   t.filter_taps = p_.kernel_h * p_.kernel_w;
   t.out.block_stride = out_plane;
-  t.out.activation = p_.activation;
   t.out.residual_last = p_.residual_last;
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
     const int64_t block = panel * panel_blocks_;
     const int blocks = static_cast<int>(std::min<int64_t>(panel_blocks_, out_blocks_ - block));
-    t.w = weights + panel_floats(1) * block;
-    t.out.bias = call.buffers.packed + (g * out_blocks_ + block) * kChannelBlock;
+    const float* bias = call.buffers.packed + (g * out_blocks_ + block) * kChannelBlock;
     const int64_t y_offset = (n * p_.groups * out_blocks_ + g * out_blocks_ + block) * out_plane;
-    int64_t row = tile_begin / call.tiling.row_tiles, column = tile_begin % call.tiling.row_tiles;
-    for (int64_t tile = tile_begin; tile < tile_end; ++tile) {
-      const int64_t begin = call.tiling.begin(column), end = call.tiling.begin(column + 1);
-      const int64_t top = row * p_.stride_h - image.pad_top;
-      int64_t kh_begin = 0, kh_end = p_.kernel_h;
-      while (kh_begin < kh_end && top + kh_begin * p_.dilation_h < 0) ++kh_begin;
-      while (kh_end > kh_begin && top + (kh_end - 1) * p_.dilation_h >= image.in_h) --kh_end;
-      const TapColumn& taps = call.columns[column];
-      t.taps = taps.taps + kh_begin * taps.per_row;
-      t.tap_count = static_cast<int>(kh_end - kh_begin) * taps.per_row;
-      t.x = x + (top * image.in_w + begin * p_.stride_w - image.pad_left) * kChannelBlock;
-      const int64_t pixel = row * call.tiling.row_pixels + begin;
-      t.out.y = call.buffers.y + y_offset + pixel * kChannelBlock;
-      t.out.residual = call.buffers.residual ? call.buffers.residual + y_offset + pixel * kChannelBlock : nullptr;
-      kernels.conv[blocks][end - begin](t);
-      if (++column == call.tiling.row_tiles) column = 0, ++row;
+    const int64_t depth_chunks = call.depth_chunks;
+    for (int64_t chunk = 0; chunk < depth_chunks; ++chunk) {
+      const int64_t c_begin = group_blocks * chunk / depth_chunks * kChannelBlock;
+      const int64_t c_end = std::min(group_blocks * (chunk + 1) / depth_chunks * kChannelBlock, in_group_);
+      const bool last = chunk + 1 == depth_chunks;
+      // The residual may be y itself: it has to be read before y is written.
+      const float* residual = (p_.residual_last ? last : chunk == 0) ? call.buffers.residual : nullptr;
+      t.in_channels = c_end - c_begin;
+      t.w = weights + panel_floats(1) * block + c_begin * t.filter_taps * blocks * kChannelBlock;
+      t.out.bias = bias;
+      t.out.resume = chunk > 0;
+      t.out.activation = last ? p_.activation : Activation();
+      const float* x_chunk = x + c_begin / kChannelBlock * in_plane;
+      int64_t row = tile_begin / call.tiling.row_tiles, column = tile_begin % call.tiling.row_tiles;
+      for (int64_t tile = tile_begin; tile < tile_end; ++tile) {
+        const int64_t begin = call.tiling.begin(column), end = call.tiling.begin(column + 1);
+        const int64_t top = row * p_.stride_h - image.pad_top;
+        int64_t kh_begin = 0, kh_end = p_.kernel_h;
+        while (kh_begin < kh_end && top + kh_begin * p_.dilation_h < 0) ++kh_begin;
+        while (kh_end > kh_begin && top + (kh_end - 1) * p_.dilation_h >= image.in_h) --kh_end;
+        const TapColumn& taps = call.columns[column];
+        t.taps = taps.taps + kh_begin * taps.per_row;
+        t.tap_count = static_cast<int>(kh_end - kh_begin) * taps.per_row;
+        t.x = x_chunk + (top * image.in_w + begin * p_.stride_w - image.pad_left) * kChannelBlock;
+        const int64_t y = y_offset + (row * call.tiling.row_pixels + begin) * kChannelBlock;
+        t.out.y = call.buffers.y + y;
+        t.out.residual = residual ? residual + y : nullptr;
+        kernels.conv[blocks][end - begin](t);
+        if (++column == call.tiling.row_tiles) column = 0, ++row;
+      }
     }
   }
 }
@@ -168,7 +180,7 @@ void ConvDirect::run_item(const Call& call, int64_t item, int) const {
 void ConvDirect::run(const ConvImage& image, const ConvBuffers& buffers, ThreadPool& pool) const {
   if (image.batch * image.out_h * image.out_w == 0) return;
   const int max_pixels = conv_tile_kernels().max_pixels[panel_blocks_];
-  Call call{image, buffers, Tiling(p_, image, max_pixels), nullptr, 1, 0, 1, 0};
+  Call call{image, buffers, Tiling(p_, image, max_pixels), nullptr, 1, 1, 0, 1};
 
   // Tap tables: one for all tiles inside the image, one for each tile of a row that touches its edge.
   const int64_t taps = static_cast<int64_t>(p_.kernel_h) * p_.kernel_w;
@@ -204,13 +216,19 @@ void ConvDirect::run(const ConvImage& image, const ConvBuffers& buffers, ThreadP
   }
   call.columns = columns;
 
+  // Sums over more weights than L1 holds are cut: the weights of one part serve all tiles of a strip before the next.
+  const int64_t block_weights = taps * kChannelBlock * panel_blocks_ * kChannelBlock * 4;
+  call.depth_chunks = std::clamp<int64_t>((panel_floats(panel_blocks_) * 4 + kL1Bytes - 1) / std::max(kL1Bytes, block_weights),
+                                          1, channel_blocks(in_group_));
+
   // Strips whose input stays in L2 while the weights stream by, unless the weights are what costs more to stream twice.
   const int64_t tiles = call.tiling.rows * call.tiling.row_tiles;
   call.panels = (out_blocks_ + panel_blocks_ - 1) / panel_blocks_;
   const int64_t in_bytes = image.in_h * image.in_w * in_group_ * 4;
+  const int64_t strip_bytes = in_bytes + image.out_h * image.out_w * panel_blocks_ * kChannelBlock * 4;
   const int64_t weight_bytes = panel_floats(1) * out_blocks_ * 4;
-  if (in_bytes > kL2Bytes) {
-    const int64_t strips = std::min(tiles, (in_bytes + kL2Bytes - 1) / kL2Bytes);
+  if (strip_bytes > kL2Bytes) {
+    const int64_t strips = std::min(tiles, (strip_bytes + kL2Bytes - 1) / kL2Bytes);
     if (strips * weight_bytes < call.panels * in_bytes) call.strips = strips;
   }
   const int64_t threads = pool.threads(), outer = image.batch * p_.groups;

@@ -27,7 +27,14 @@ alignas(64) constexpr float kZeroPixel[kChannelBlock] = {};
 template <int kPixels, int kVectors>
 HWY_INLINE void start(const TileOutput& out, V (&sum)[kPixels][kVectors]) {
   constexpr D d;
-  if (out.bias != nullptr) {
+  if (out.resume) {
+    HWY_UNROLL(16)
+    for (int v = 0; v < kVectors; ++v) {
+      const float* y = out.y + v / kBlockVectors * out.block_stride + v % kBlockVectors * kLanes;
+      HWY_UNROLL(16)
+      for (int p = 0; p < kPixels; ++p) sum[p][v] = hn::Load(d, y + p * kChannelBlock);
+    }
+  } else if (out.bias != nullptr) {
     HWY_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
       const V bias = hn::Load(d, out.bias + v * kLanes);

@@ -8,6 +8,7 @@ namespace epona {
 /// What a tile starts from and where it ends: the same for all kinds of tiles.
 struct TileOutput {
   const float* bias = nullptr;      ///< [blocks * 16]; null: zero
+  bool resume = false;              ///< start from what y holds instead of the bias
   const float* residual = nullptr;  ///< addressed like y; may be null
   float* y = nullptr;               ///< first pixel of the first block; pixels are 16 floats apart
   int64_t block_stride = 0;         ///< floats between the output blocks
