@@ -170,6 +170,7 @@ void ConvDirect::run_item(const Call& call, int64_t item, int) const {
         const int64_t y = y_offset + (row * call.tiling.row_pixels + begin) * kChannelBlock;
         t.out.y = call.buffers.y + y;
         t.out.residual = residual ? residual + y : nullptr;
+        t.prefetch_next(tile - tile_begin, t.in_channels * t.filter_taps * blocks * kChannelBlock);
         kernels.conv[blocks][end - begin](t);
         if (++column == call.tiling.row_tiles) column = 0, ++row;
       }

@@ -139,6 +139,7 @@ HWY_NOINLINE void conv_tile(const ConvTile& t) {
   start(t.out, sum);
   const float* x = t.x;
   const float* w_block = t.w;
+  const float* prefetch = t.prefetch;
   for (int64_t left = t.in_channels; left > 0; left -= kChannelBlock) {
     const int64_t channels = left < kChannelBlock ? left : kChannelBlock;
     for (int i = 0; i < t.tap_count; ++i) {
@@ -147,7 +148,10 @@ HWY_NOINLINE void conv_tile(const ConvTile& t) {
       HWY_UNROLL(16)
       for (int p = 0; p < kPixels; ++p) pixel[p] = tap.offsets[p] < 0 ? kZeroPixel : x + tap.offsets[p];
       const float* w = w_block + tap.index * channels * kWidth;
-      for (int64_t c = 0; c < channels; ++c, w += kWidth) accumulate(pixel, c, w, sum);
+      for (int64_t c = 0; c < channels; ++c, w += kWidth, prefetch += t.prefetch_step) {
+        __builtin_prefetch(prefetch, 0, 2);
+        accumulate(pixel, c, w, sum);
+      }
     }
     x += t.x_block_stride;
     w_block += t.filter_taps * channels * kWidth;

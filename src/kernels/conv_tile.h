@@ -32,7 +32,18 @@ struct ConvTile {
   int tap_count = 0;         ///< taps to visit
   int filter_taps = 0;       ///< taps of the whole filter, which the weights hold
   const float* w = nullptr;  ///< [in block][filter tap][channel of the block][blocks * 16]
+  /// Memory that is read next: each product of the sum fetches one cache line and moves on by prefetch_step floats.
+  const float* prefetch = nullptr;
+  int64_t prefetch_step = 0;
   TileOutput out;
+
+  /// Lets the i-th of the tiles that share the `weights` floats at w fetch a part of the as many that follow them.
+  void prefetch_next(int64_t i, int64_t weights) {
+    const int64_t at = i * in_channels * tap_count * kLine;
+    prefetch_step = at < weights ? kLine : 0;
+    prefetch = at < weights ? w + weights + at : w;
+  }
+  static constexpr int64_t kLine = 16;
 };
 
 /// The same from an image in planes (NCHW, with its padding in place): every product of the sum has an offset of its own.

@@ -11,6 +11,7 @@ namespace epona {
 namespace {
 
 constexpr int64_t kChunkBytes = 320 << 10;  // transformed inputs and products of one chunk of tiles: about L2
+constexpr int64_t kL1Bytes = 20 << 10;
 constexpr int64_t kMinChunk = 24, kMaxChunk = 128;
 constexpr double kMacsPerNs = 28;
 constexpr int kMaxPoints = 36;
@@ -143,18 +144,27 @@ void ConvWinograd::multiply(const Call& call, int64_t chunk, int64_t panel, cons
   const ConvTap tap{offsets, 0};
   ConvTile t;
   t.x_block_stride = chunks.capacity * kChannelBlock;
-  t.in_channels = p_.in_channels;
   t.taps = &tap;
   t.tap_count = t.filter_taps = 1;
   t.w = call.buffers.packed + out_blocks_ * kChannelBlock + block * kChannelBlock * points_ * p_.in_channels;
   t.out.block_stride = chunks.capacity * kChannelBlock;
   const int64_t groups = (count + kernels.max_pixels[blocks] - 1) / kernels.max_pixels[blocks];
-  for (int64_t point = 0; point < points_; ++point, t.w += p_.in_channels * blocks * kChannelBlock) {
-    for (int64_t g = 0; g < groups; ++g) {
-      const int64_t first = count * g / groups, last = count * (g + 1) / groups;
-      t.x = v + point * v_stride + first * kChannelBlock;
-      t.out.y = m + point * m_stride + first * kChannelBlock;
-      kernels.conv[blocks][last - first](t);
+  // The weights of one pass over the tiles fit in L1.
+  const int64_t row_bytes = blocks * kChannelBlock * 4;
+  const int64_t parts = std::clamp<int64_t>((p_.in_channels * row_bytes + kL1Bytes - 1) / kL1Bytes, 1, in_blocks_);
+  for (int64_t point = 0; point < points_; ++point) {
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t block_begin = in_blocks_ * part / parts, block_end = in_blocks_ * (part + 1) / parts;
+      t.in_channels = std::min(block_end * kChannelBlock, p_.in_channels) - block_begin * kChannelBlock;
+      t.out.resume = part > 0;
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t first = count * g / groups, last = count * (g + 1) / groups;
+        t.x = v + point * v_stride + (block_begin * chunks.capacity + first) * kChannelBlock;
+        t.out.y = m + point * m_stride + first * kChannelBlock;
+        t.prefetch_next(g, t.in_channels * blocks * kChannelBlock);
+        kernels.conv[blocks][last - first](t);
+      }
+      t.w += t.in_channels * blocks * kChannelBlock;
     }
   }
 
