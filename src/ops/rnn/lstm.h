@@ -1,0 +1,45 @@
+#pragma once
+#include "ops/rnn/recurrent.h"
+
+namespace epona {
+
+/// One step of an LSTM; gates in the order i, o, f, c.
+class LstmCell {
+ public:
+  static constexpr int kGates = 4, kStates = 2;
+  explicit LstmCell(const NodeInfo& info) : input_forget_(info.attr("input_forget", 0) != 0) {}
+  bool two_phases() const { return false; }
+  bool recurrent_bias_apart() const { return false; }
+
+  template <class T>
+  void first(const CellStep<T>& s) const {
+    const int64_t n = s.hidden;
+    T *i = s.gates, *o = i + n, *f = o + n, *g = f + n;
+    for (int64_t k = 0; k < 4 * n; ++k) i[k] += s.x[k];
+    if (s.peephole)
+      for (int64_t k = 0; k < n; ++k) {
+        i[k] += s.peephole[k] * s.c[k];
+        f[k] += s.peephole[2 * n + k] * s.c[k];
+      }
+    s.f[0].apply(i, n);
+    s.f[1].apply(g, n);
+    if (input_forget_)
+      for (int64_t k = 0; k < n; ++k) f[k] = T(1) - i[k];
+    else
+      s.f[0].apply(f, n);
+    for (int64_t k = 0; k < n; ++k) s.c[k] = f[k] * s.c[k] + i[k] * g[k];
+    if (s.peephole)
+      for (int64_t k = 0; k < n; ++k) o[k] += s.peephole[n + k] * s.c[k];
+    s.f[0].apply(o, n);
+    for (int64_t k = 0; k < n; ++k) g[k] = s.c[k];
+    s.f[2].apply(g, n);
+    for (int64_t k = 0; k < n; ++k) s.h[k] = o[k] * g[k];
+  }
+  template <class T>
+  void second(const CellStep<T>&, T*) const {}
+
+ private:
+  bool input_forget_;
+};
+
+}  // namespace epona
