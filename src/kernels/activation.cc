@@ -12,6 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace epona {
 namespace HWY_NAMESPACE {
+namespace {
 
 void activate_rows(const Activation& act, const float* in, float* out, int64_t rows, int64_t cols, int64_t stride) {
   const hn::ScalableTag<float> d;
@@ -32,6 +33,7 @@ void activate_rows(const Activation& act, const float* in, float* out, int64_t r
   });
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace epona
 HWY_AFTER_NAMESPACE();
