@@ -28,10 +28,11 @@ TEST(SoftmaxKernel, matches_double) {
             for (int64_t k = 0; k < s.length; ++k) sum += std::exp(x[at(k)] - max);
             for (int64_t k = 0; k < s.length; ++k) {
               const double exact = log ? x[at(k)] - max - std::log(sum) : std::exp(x[at(k)] - max) / sum;
-              if (std::isnan(exact))
+              if (std::isnan(exact)) {
                 EXPECT_TRUE(std::isnan(y[at(k)]));
-              else if (exact != y[at(k)])
+              } else if (exact != y[at(k)]) {
                 EXPECT_NEAR(y[at(k)], exact, 1e-6 * std::max(1.0, std::fabs(exact))) << s.length << "x" << s.inner;
+              }
             }
           }
         }
@@ -64,7 +65,9 @@ TEST(LayerNormKernel, matches_double) {
           double m = 0, var = 0;
           for (int64_t i = 0; i < size; ++i) {
             v[i] = x[row * size + i] + (mode & 4 ? double(r[row * size + i]) + skip[i] : 0);
-            if (mode & 4) EXPECT_NEAR(sum[row * size + i], v[i], 1e-6);
+            if (mode & 4) {
+              EXPECT_NEAR(sum[row * size + i], v[i], 1e-6);
+            }
             m += v[i] / size;
           }
           if (p.rms) m = 0;
@@ -148,10 +151,11 @@ void check_reduce(const std::vector<int64_t>& dims, unsigned axes, const std::ve
     EXPECT_EQ(y[plan.outputs], 5.0f);
     for (int64_t o = 0; o < plan.outputs; ++o) {
       const double exact = reduce_exact(static_cast<ReduceOp>(op), sets[o]);
-      if (std::isnan(exact))
+      if (std::isnan(exact)) {
         EXPECT_TRUE(std::isnan(y[o])) << "op " << op;
-      else if (exact != y[o])
+      } else if (exact != y[o]) {
         EXPECT_NEAR(y[o], exact, 2e-6 * std::max(1.0, std::fabs(exact))) << "op " << op << " axes " << axes << " at " << o;
+      }
     }
   }
 }
