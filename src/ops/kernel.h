@@ -79,8 +79,8 @@ class NodeInfo {
 class ShapeContext {
  public:
   ShapeContext(const Node& node, std::span<RuntimeValue* const> inputs, std::span<RuntimeValue* const> outputs,
-               uint64_t known_inputs)
-      : node_(&node), inputs_(inputs), outputs_(outputs), known_(known_inputs) {}
+               uint64_t known_inputs, int threads = 1)
+      : node_(&node), inputs_(inputs), outputs_(outputs), known_(known_inputs), threads_(threads) {}
 
   int inputs() const { return static_cast<int>(inputs_.size()); }
   int outputs() const { return static_cast<int>(outputs_.size()); }
@@ -101,6 +101,8 @@ class ShapeContext {
   }
   /// Scratch memory that run() will get, 64-byte aligned.
   void workspace(size_t bytes) { workspace_ = bytes; }
+  /// Threads of the pool that run() will get, for scratch memory that each of them needs.
+  int threads() const { return threads_; }
   size_t workspace() const { return workspace_; }
 
   const Node& node() const { return *node_; }
@@ -113,6 +115,7 @@ class ShapeContext {
   const Node* node_;
   std::span<RuntimeValue* const> inputs_, outputs_;
   uint64_t known_;
+  int threads_;
   size_t workspace_ = 0;
 };
 

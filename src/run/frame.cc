@@ -165,7 +165,7 @@ void Frame::build_step(SegmentFrame& frame, int s) {
     int slot = step.inputs[i];
     if (slot >= 0 && (evaluated_[slot] || (i < 32 && (step.shape_inputs >> i & 1)))) known |= uint64_t{1} << i;
   }
-  ShapeContext shapes(step.node, args.inputs, args.outputs, known);
+  ShapeContext shapes(step.node, args.inputs, args.outputs, known, env.pool ? env.pool->threads() : 1);
   step.kernel->shapes(shapes);
   for (int slot : step.outputs)
     if (slot >= 0) size_[slot] = type_bytes(slots_[slot].tensor.type, slots_[slot].tensor.shape.size());
