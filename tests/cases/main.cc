@@ -105,6 +105,7 @@ std::string run_case(const Case& c, OptLevel level) {
     SessionOptions options;
     options.optimization_level = level;
     options.intra_op_threads = 2;
+    options.log_severity = 3;
     options.optimized_model_path = saved.string();
     Session session(std::as_bytes(std::span(bytes)), options);
     problem = check_graph(c, bytes, saved, level);
