@@ -1,0 +1,100 @@
+# The one door: `make`, `make demo`, `make test`. `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+ROOT := $(CURDIR)
+PY := $(ROOT)/.venv/bin/python
+BUILD := build/release
+
+# The third-party libraries are built once, for all configurations; a prefix made elsewhere may be given instead.
+export EPONA_DEPS_PREFIX ?= $(ROOT)/build/deps/prefix
+CCACHE := $(shell command -v ccache)
+ifneq ($(CCACHE),)
+export CMAKE_C_COMPILER_LAUNCHER ?= $(CCACHE)
+export CMAKE_CXX_COMPILER_LAUNCHER ?= $(CCACHE)
+export CCACHE_BASEDIR ?= $(ROOT)
+export CCACHE_NOHASHDIR ?= 1
+endif
+
+.PHONY: all setup deps configure build install demo test check bench asan tsan fuzz lint format clean help
+
+all: install  ## build everything and install the package into .venv
+
+setup: .venv/.ready  ## install system packages and the Python environment
+
+build/.system: scripts/setup.sh
+	@mkdir -p build
+	@scripts/setup.sh build
+	@touch $@
+
+.venv/.ready: requirements-dev.txt | build/.system
+	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
+	@echo "installing the Python tools of requirements-dev.txt into .venv"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+deps: $(EPONA_DEPS_PREFIX)/.ready  ## build onnx, protobuf and Highway from their pinned sources
+
+$(ROOT)/build/deps/prefix/.ready: $(wildcard cmake/deps/*) scripts/third_party.py | .venv/.ready
+	@$(PY) scripts/third_party.py
+	@cmake -S cmake/deps -B build/deps -G Ninja -DCMAKE_BUILD_TYPE=Release >build/deps.log 2>&1 || { cat build/deps.log; exit 1; }
+	@echo "building the third-party libraries"
+	@cmake --build build/deps -j $(JOBS)
+	@cmake --install build/deps --prefix $(ROOT)/build/deps/prefix >/dev/null
+	@touch $@
+
+$(EPONA_DEPS_PREFIX)/.ready:
+	@[ -e $(EPONA_DEPS_PREFIX)/lib/libepona_onnx.a ] || { echo "no libraries in $(EPONA_DEPS_PREFIX)"; exit 1; }
+
+configure: deps .venv/.ready
+	@[ -e $(BUILD)/build.ninja ] || cmake --preset release -DPython_EXECUTABLE=$(PY)
+
+build: configure  ## build the release configuration
+	@cmake --build $(BUILD) -j $(JOBS)
+
+# The wheel is made from the release build folder, so nothing is compiled twice.
+install: build
+	@scripts/install_wheel.sh $(PY) $(BUILD)
+
+demo: install  ## recognise lines of text: IMAGE=path for your own picture
+	@$(PY) scripts/models.py --only PP-OCRv6_rec_small
+	@$(PY) examples/demo.py $(if $(IMAGE),--image "$(IMAGE)")
+
+test: install  ## run every test
+	@PY=$(PY) BUILD=$(BUILD) JOBS=$(JOBS) scripts/test.sh
+
+bench: install  ## compare with onnxruntime and OpenVINO
+	@$(PY) scripts/models.py --mark bench
+	@$(PY) bench/peers.py $(BENCH)
+
+# asan, tsan and fuzz: the C++ tests under the sanitizers. Configured once, then built and run.
+asan tsan: deps .venv/.ready  ## C++ tests under address and undefined-behaviour (or thread) sanitizers
+	@[ -e build/$@/build.ninja ] || cmake --preset $@
+	@cmake --build build/$@ -j $(JOBS)
+	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
+
+FUZZ_SECONDS ?= 60
+fuzz: deps  ## run each libFuzzer target for FUZZ_SECONDS
+	@scripts/setup.sh lint
+	@[ -e build/fuzz/build.ninja ] || cmake --preset fuzz
+	@cmake --build build/fuzz -j $(JOBS)
+	@for f in build/fuzz/fuzz/fuzz_*; do mkdir -p build/fuzz/corpus/$$(basename $$f); \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 build/fuzz/corpus/$$(basename $$f); done
+
+lint: build  ## clang-format and clang-tidy: FILES=... or all
+	@scripts/setup.sh lint
+	@scripts/lint.sh $(BUILD) $(FILES)
+
+format:  ## format the C++ sources
+	@scripts/setup.sh lint
+	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+clean:  ## remove what was built; .venv and third_party stay
+	rm -rf build dist
+
+help:
+	@grep -hE '^[a-z ]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'

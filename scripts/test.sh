@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Every test, in the order cheap to dear; all run even when one fails. Called by `make test`.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+failed=()
+run() { # run NAME COMMAND...
+  local name=$1
+  shift
+  echo "== $name"
+  "$@" || failed+=("$name")
+}
+
+run "sizes" "$PY" scripts/check_sizes.py
+run "exports" "$PY" scripts/check_exports.py --build "$BUILD"
+run "wheel" "$PY" scripts/check_wheel.py dist
+run "ctest" ctest --test-dir "$BUILD" --output-on-failure -j "$JOBS"
+run "example" scripts/test_example.sh "$BUILD"
+run "models" "$PY" scripts/models.py --mark core
+for folder in tests/python tests/conformance tests/models; do
+  if [ -d "$folder" ]; then run "$folder" "$PY" -m pytest -q "$folder"; fi
+done
+
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "failed: ${failed[*]}"
+  exit 1
+fi
+echo "all passed"
