@@ -1,193 +1,277 @@
 #include "kernels/strided_copy.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
+#include <string>
 
-#include "kernels/targets.h"
+#include "base/error.h"
+#include "kernels/transpose2d.h"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/strided_copy.cc"
-#include "hwy/foreach_target.h"
-// after foreach_target
-#include "hwy/highway.h"
-#include "kernels/transpose-inl.h"
-
-HWY_BEFORE_NAMESPACE();
 namespace epona {
-namespace HWY_NAMESPACE {
 namespace {
 
-void transpose_tile(const uint32_t* in, int64_t in_stride, uint32_t* out, int64_t out_stride, int64_t rows,
-                    int64_t cols) {
-  transpose_words(in, in_stride, out, out_stride, rows, cols);
-}
+struct ByteDim {
+  int64_t n, in, out;  // strides in bytes
+};
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace epona
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace epona {
-
-HWY_EXPORT(transpose_tile);
-
-namespace {
-
-using TransposeWords = void (*)(const uint32_t*, int64_t, uint32_t*, int64_t, int64_t, int64_t);
-
-// A tile of the two dims that change places: its rows and columns stay in the first-level cache and the TLB.
-constexpr int64_t kTileRows = 32, kTileCols = 64;
-
-/// Moves through all dims of a plan but two (or one), in order, keeping both offsets.
-struct Walker {
-  const StridedCopy& plan;
-  int dims[StridedCopy::kMaxDims];
-  int64_t index[StridedCopy::kMaxDims];
-  int count = 0;
-  int64_t in = 0, out = 0;
-
-  Walker(const StridedCopy& p, int skip_a, int skip_b) : plan(p) {
-    for (int d = p.rank - 1; d >= 0; --d)
-      if (d != skip_a && d != skip_b) dims[count++] = d;
-  }
-  int64_t size() const {
-    int64_t n = 1;
-    for (int k = 0; k < count; ++k) n *= plan.dims[dims[k]];
-    return n;
-  }
-  void seek(int64_t at) {
-    in = out = 0;
-    for (int k = 0; k < count; ++k) {
-      const int d = dims[k];
-      index[k] = at % plan.dims[d];
-      at /= plan.dims[d];
-      in += index[k] * plan.in_strides[d];
-      out += index[k] * plan.out_strides[d];
+/// Walks the outer dims: keeps both byte offsets while the flat index goes up.
+class Walk {
+ public:
+  Walk(const ByteDim* dims, int rank, int64_t start) : dims_(dims), rank_(rank) {
+    for (int i = rank - 1; i >= 0; --i) {
+      at_[i] = start % dims[i].n;
+      start /= dims[i].n;
+      in += at_[i] * dims[i].in;
+      out += at_[i] * dims[i].out;
     }
   }
   void next() {
-    for (int k = 0; k < count; ++k) {
-      const int d = dims[k];
-      in += plan.in_strides[d];
-      out += plan.out_strides[d];
-      if (++index[k] < plan.dims[d]) return;
-      in -= plan.in_strides[d] * plan.dims[d];
-      out -= plan.out_strides[d] * plan.dims[d];
-      index[k] = 0;
+    for (int i = rank_ - 1; i >= 0; --i) {
+      in += dims_[i].in;
+      out += dims_[i].out;
+      if (++at_[i] < dims_[i].n) return;
+      in -= dims_[i].in * dims_[i].n;
+      out -= dims_[i].out * dims_[i].n;
+      at_[i] = 0;
     }
   }
+  int64_t in = 0, out = 0;
+
+ private:
+  const ByteDim* dims_;
+  int rank_;
+  int64_t at_[32];
 };
 
-struct Wide {
-  uint64_t low, high;
+template <int Bytes>
+struct Bits {
+  uint8_t bytes[Bytes];
 };
 
 template <class T>
-class Copier {
- public:
-  Copier(const StridedCopy& plan, const void* in, void* out, ThreadPool& pool)
-      : plan_(plan), in_(static_cast<const T*>(in)), out_(static_cast<T*>(out)), pool_(pool) {}
-
-  void run() {
-    const int last = plan_.rank - 1;
-    if (plan_.out_strides[last] == 1) {
-      if (plan_.in_strides[last] == 1) return runs();
-      for (int d = 0; d < last; ++d)
-        if (plan_.in_strides[d] == 1 && plan_.dims[d] > 1) return tiles(d);
-    }
-    elements();
-  }
-
- private:
-  static constexpr double kNsPerByte = 0.1;
-
-  void runs() {
-    const int last = plan_.rank - 1;
-    const int64_t length = plan_.dims[last];
-    const size_t bytes = static_cast<size_t>(length) * sizeof(T);
-    if (plan_.rank == 1) {
-      pool_.parallel_for(length, kNsPerByte * sizeof(T), [&](int64_t begin, int64_t end) {
-        std::memcpy(out_ + begin, in_ + begin, static_cast<size_t>(end - begin) * sizeof(T));
-      });
+void copy_row(int64_t n, const char* in, int64_t in_step, char* out, int64_t out_step) {
+  if (in_step == 0) {
+    T value;
+    std::memcpy(&value, in, sizeof(T));
+    if (out_step == static_cast<int64_t>(sizeof(T))) {
+      for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
       return;
     }
-    Walker all(plan_, last, last);
-    pool_.parallel_for(all.size(), kNsPerByte * static_cast<double>(bytes) + 2, [&](int64_t begin, int64_t end) {
-      Walker walk(plan_, last, last);
-      walk.seek(begin);
-      for (int64_t k = begin; k < end; ++k, walk.next()) std::memcpy(out_ + walk.out, in_ + walk.in, bytes);
-    });
+    for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * out_step, &value, sizeof(T));
+    return;
   }
+  for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * out_step, in + i * in_step, sizeof(T));
+}
 
-  /// Dim `p` is contiguous in the input, the last one in the output.
-  void tiles(int p) {
-    const int q = plan_.rank - 1;
-    const int64_t cols = plan_.dims[p], rows = plan_.dims[q];
-    const int64_t col_tiles = (cols + kTileCols - 1) / kTileCols, row_tiles = (rows + kTileRows - 1) / kTileRows;
-    const int64_t each = col_tiles * row_tiles;
-    const TransposeWords words = HWY_DYNAMIC_POINTER(transpose_tile);
-    const double ns = 2 * kNsPerByte * sizeof(T) * static_cast<double>(std::min(cols, kTileCols) * std::min(rows, kTileRows));
-    Walker all(plan_, p, q);
-    pool_.parallel_for(all.size() * each, ns, [&](int64_t begin, int64_t end) {
-      Walker walk(plan_, p, q);
-      walk.seek(begin / each);
-      for (int64_t k = begin; k < end; ++k) {
-        const int64_t row = k % each / col_tiles * kTileRows, col = k % col_tiles * kTileCols;
-        const T* from = in_ + walk.in + row * plan_.in_strides[q] + col;
-        T* to = out_ + walk.out + col * plan_.out_strides[p] + row;
-        tile(words, from, plan_.in_strides[q], to, plan_.out_strides[p], std::min(kTileRows, rows - row),
-             std::min(kTileCols, cols - col));
-        if ((k + 1) % each == 0) walk.next();
-      }
-    });
-  }
+using RowFn = void (*)(int64_t, const char*, int64_t, char*, int64_t);
 
-  static void tile([[maybe_unused]] TransposeWords words, const T* in, int64_t in_stride, T* out, int64_t out_stride,
-                   int64_t rows, int64_t cols) {
-    if constexpr (sizeof(T) == 4) {
-      words(in, in_stride, out, out_stride, rows, cols);
-    } else {
-      for (int64_t j = 0; j < cols; ++j)
-        for (int64_t i = 0; i < rows; ++i) std::memcpy(out + j * out_stride + i, in + i * in_stride + j, sizeof(T));
-    }
-  }
-
-  void elements() {
-    const int last = plan_.rank - 1;
-    const int64_t length = plan_.dims[last], in_step = plan_.in_strides[last], out_step = plan_.out_strides[last];
-    Walker all(plan_, last, last);
-    pool_.parallel_for(all.size(), 1.0 * static_cast<double>(length), [&](int64_t begin, int64_t end) {
-      Walker walk(plan_, last, last);
-      walk.seek(begin);
-      for (int64_t k = begin; k < end; ++k, walk.next()) {
-        const T* from = in_ + walk.in;
-        T* to = out_ + walk.out;
-        for (int64_t i = 0; i < length; ++i) std::memcpy(to + i * out_step, from + i * in_step, sizeof(T));
-      }
-    });
-  }
-
-  const StridedCopy& plan_;
-  const T* in_;
-  T* out_;
-  ThreadPool& pool_;
-};
-
-}  // namespace
-
-void strided_copy(const StridedCopy& plan, const void* in, void* out, ThreadPool& pool) {
-  for (int d = 0; d < plan.rank; ++d)
-    if (plan.dims[d] == 0) return;
-  switch (plan.elem_bytes) {
-    case 1: return Copier<uint8_t>(plan, in, out, pool).run();
-    case 2: return Copier<uint16_t>(plan, in, out, pool).run();
-    case 4: return Copier<uint32_t>(plan, in, out, pool).run();
-    case 8: return Copier<uint64_t>(plan, in, out, pool).run();
-    default: return Copier<Wide>(plan, in, out, pool).run();
+RowFn row_fn(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return copy_row<uint8_t>;
+    case 2:
+      return copy_row<uint16_t>;
+    case 4:
+      return copy_row<uint32_t>;
+    case 8:
+      return copy_row<uint64_t>;
+    default:
+      return copy_row<Bits<16>>;
   }
 }
 
+bool is_word(int64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16; }
+
+/// Copies rows of `bytes` contiguous bytes.
+void copy_chunks(ThreadPool& pool, const ByteDim* dims, int rank, int64_t bytes, const char* in, char* out) {
+  constexpr int64_t kPiece = 1 << 16;
+  ByteDim split[33];
+  int64_t rows = 1;
+  for (int i = 0; i < rank; ++i) rows *= dims[i].n;
+  if (bytes >= 2 * kPiece && rows < 4 * pool.threads()) {
+    // Few long rows: cut each into pieces; the last piece is shorter.
+    std::copy_n(dims, rank, split);
+    int64_t pieces = (bytes + kPiece - 1) / kPiece;
+    split[rank] = {pieces, kPiece, kPiece};
+    pool.parallel_for(rows * pieces, kPiece * 0.1, [&](int64_t begin, int64_t end) {
+      Walk walk(split, rank + 1, begin);
+      for (int64_t i = begin; i < end; ++i, walk.next())
+        std::memcpy(out + walk.out, in + walk.in, static_cast<size_t>(std::min(kPiece, bytes - i % pieces * kPiece)));
+    });
+    return;
+  }
+  pool.parallel_for(rows, 2 + static_cast<double>(bytes) * 0.1, [&](int64_t begin, int64_t end) {
+    Walk walk(dims, rank, begin);
+    for (int64_t i = begin; i < end; ++i, walk.next())
+      std::memcpy(out + walk.out, in + walk.in, static_cast<size_t>(bytes));
+  });
+}
+
+/// Copies a block of which dim `p` is contiguous in the input and the last dim in the output.
+void copy_transposed(ThreadPool& pool, ByteDim* dims, int rank, int p, int64_t bytes, const char* in, char* out) {
+  constexpr int64_t kRows = 64;
+  ByteDim row = dims[p], column = dims[rank - 1];
+  std::copy(dims + p + 1, dims + rank - 1, dims + p);
+  int64_t outer = 1;
+  for (int i = 0; i < rank - 2; ++i) outer *= dims[i].n;
+  int64_t blocks = (row.n + kRows - 1) / kRows;
+  dims[rank - 2] = {blocks, kRows * row.in, kRows * row.out};
+  double cost = static_cast<double>(std::min(row.n, kRows) * column.n) * 0.4;
+  pool.parallel_for(outer * blocks, cost, [&](int64_t begin, int64_t end) {
+    Walk walk(dims, rank - 1, begin);
+    for (int64_t i = begin; i < end; ++i, walk.next())
+      transpose2d(static_cast<int>(bytes), std::min(kRows, row.n - i % blocks * kRows), column.n, in + walk.in,
+                  column.in, out + walk.out, row.out);
+  });
+}
+
+}  // namespace
+
+void StridedCopy::dim(int64_t n, int64_t in_stride, int64_t out_stride) {
+  if (n == 0) empty_ = true;
+  if (n <= 1) return;
+  if (rank_ > 0) {
+    Dim& last = dims_[rank_ - 1];
+    if (last.in == n * in_stride && last.out == n * out_stride) {
+      last = {last.n * n, in_stride, out_stride};
+      return;
+    }
+  }
+  if (rank_ == kMaxDims) fail(Code::not_implemented, "a tensor of more than ", kMaxDims, " dimensions");
+  dims_[rank_++] = {n, in_stride, out_stride};
+}
+
+void StridedCopy::run(ThreadPool& pool, const void* in, int64_t in_offset, void* out, int64_t out_offset) const {
+  if (empty_) return;
+  if (is_subbyte(type_)) return run_subbyte(in, in_offset, out, out_offset);
+  if (type_ == DataType::string)
+    return run_strings(static_cast<const std::string*>(in) + in_offset, static_cast<std::string*>(out) + out_offset);
+  int64_t bytes = static_cast<int64_t>(type_bits(type_) / 8);
+  const char* from = static_cast<const char*>(in) + in_offset * bytes;
+  char* to = static_cast<char*>(out) + out_offset * bytes;
+  ByteDim dims[kMaxDims];
+  int rank = rank_;
+  for (int i = 0; i < rank; ++i) dims[i] = {dims_[i].n, dims_[i].in * bytes, dims_[i].out * bytes};
+  if (rank > 0 && dims[rank - 1].in == bytes && dims[rank - 1].out == bytes) bytes *= dims[--rank].n;
+  if (!is_word(bytes)) return copy_chunks(pool, dims, rank, bytes, from, to);
+  if (rank == 0) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+    return;
+  }
+  ByteDim last = dims[rank - 1];
+  if (last.out == bytes && last.n >= 4) {
+    for (int p = rank - 2; p >= 0; --p)
+      if (dims[p].in == bytes && dims[p].n >= 4) return copy_transposed(pool, dims, rank, p, bytes, from, to);
+  }
+  int64_t rows = 1;
+  for (int i = 0; i < rank - 1; ++i) rows *= dims[i].n;
+  RowFn row = row_fn(bytes);
+  if (rows == 1) {
+    pool.parallel_for(last.n, 0.5, [&](int64_t begin, int64_t end) {
+      row(end - begin, from + begin * last.in, last.in, to + begin * last.out, last.out);
+    });
+    return;
+  }
+  pool.parallel_for(rows, 2 + static_cast<double>(last.n) * 0.5, [&](int64_t begin, int64_t end) {
+    Walk walk(dims, rank - 1, begin);
+    for (int64_t i = begin; i < end; ++i, walk.next()) row(last.n, from + walk.in, last.in, to + walk.out, last.out);
+  });
+}
+
+void StridedCopy::run_strings(const std::string* in, std::string* out) const {
+  int64_t at[kMaxDims] = {};
+  for (;;) {
+    *out = *in;
+    int i = rank_ - 1;
+    for (; i >= 0; --i) {
+      in += dims_[i].in;
+      out += dims_[i].out;
+      if (++at[i] < dims_[i].n) break;
+      in -= dims_[i].in * dims_[i].n;
+      out -= dims_[i].out * dims_[i].n;
+      at[i] = 0;
+    }
+    if (i < 0) return;
+  }
+}
+
+void StridedCopy::run_subbyte(const void* in, int64_t in_offset, void* out, int64_t out_offset) const {
+  const uint8_t* from = static_cast<const uint8_t*>(in);
+  uint8_t* to = static_cast<uint8_t*>(out);
+  const int bits = static_cast<int>(type_bits(type_)), per_byte = 8 / bits, mask = (1 << bits) - 1;
+  int64_t at[kMaxDims] = {};
+  for (;;) {
+    int value = from[in_offset / per_byte] >> (in_offset % per_byte * bits) & mask;
+    uint8_t& byte = to[out_offset / per_byte];
+    int shift = static_cast<int>(out_offset % per_byte) * bits;
+    byte = static_cast<uint8_t>((byte & ~(mask << shift)) | value << shift);
+    int i = rank_ - 1;
+    for (; i >= 0; --i) {
+      in_offset += dims_[i].in;
+      out_offset += dims_[i].out;
+      if (++at[i] < dims_[i].n) break;
+      in_offset -= dims_[i].in * dims_[i].n;
+      out_offset -= dims_[i].out * dims_[i].n;
+      at[i] = 0;
+    }
+    if (i < 0) return;
+  }
+}
+
+Shape row_major_strides(const Shape& dims) {
+  Shape strides(dims.rank(), 1);
+  for (int i = dims.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * dims[i + 1];
+  return strides;
+}
+
+void copy_elements(DataType type, int64_t count, const void* in, int64_t in_offset, void* out, int64_t out_offset) {
+  if (count <= 0 || (in == out && in_offset == out_offset)) return;
+  if (type == DataType::string) {
+    std::copy_n(static_cast<const std::string*>(in) + in_offset, count, static_cast<std::string*>(out) + out_offset);
+    return;
+  }
+  int64_t bits = static_cast<int64_t>(type_bits(type));
+  if (bits < 8) {
+    if (in_offset * bits % 8 == 0 && out_offset * bits % 8 == 0 && count * bits % 8 == 0) {
+      std::memcpy(static_cast<char*>(out) + out_offset * bits / 8, static_cast<const char*>(in) + in_offset * bits / 8,
+                  static_cast<size_t>(count * bits / 8));
+      return;
+    }
+    const uint8_t* from = static_cast<const uint8_t*>(in);
+    uint8_t* to = static_cast<uint8_t*>(out);
+    const int64_t per_byte = 8 / bits, mask = (1 << bits) - 1;
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t source = in_offset + i, target = out_offset + i, shift = target % per_byte * bits;
+      int64_t value = from[source / per_byte] >> (source % per_byte * bits) & mask;
+      uint8_t& byte = to[target / per_byte];
+      byte = static_cast<uint8_t>((byte & ~(mask << shift)) | value << shift);
+    }
+    return;
+  }
+  int64_t bytes = bits / 8;
+  std::memcpy(static_cast<char*>(out) + out_offset * bytes, static_cast<const char*>(in) + in_offset * bytes,
+              static_cast<size_t>(count * bytes));
+}
+
+void fill_elements(DataType type, int64_t count, const void* value, void* out, int64_t offset) {
+  if (count <= 0) return;
+  if (type == DataType::string) {
+    std::fill_n(static_cast<std::string*>(out) + offset, count, *static_cast<const std::string*>(value));
+    return;
+  }
+  int64_t bits = static_cast<int64_t>(type_bits(type));
+  if (bits < 8) {
+    for (int64_t i = 0; i < count; ++i) copy_elements(type, 1, value, 0, out, offset + i);
+    return;
+  }
+  int64_t bytes = bits / 8;
+  const char* from = static_cast<const char*>(value);
+  char* to = static_cast<char*>(out) + offset * bytes;
+  if (std::all_of(from, from + bytes, [&](char c) { return c == from[0]; })) {
+    std::memset(to, from[0], static_cast<size_t>(count * bytes));
+    return;
+  }
+  row_fn(bytes)(count, from, 0, to, bytes);
+}
+
 }  // namespace epona
-#endif  // HWY_ONCE

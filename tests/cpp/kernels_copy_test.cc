@@ -1,7 +1,7 @@
 #include <numeric>
 
 #include "vec_test_util.h"
-#include "kernels/strided_copy.h"
+#include "kernels/view_copy.h"
 
 namespace epona {
 namespace {
@@ -22,9 +22,9 @@ void check(int bytes, const std::vector<int64_t>& dims, const std::vector<int64_
     }
     std::memcpy(&expected[to * bytes], &in[from * bytes], static_cast<size_t>(bytes));
   }
-  StridedCopy plan;
+  ViewCopy plan;
   ASSERT_TRUE(plan_copy(bytes, dims, in_strides, out_strides, plan));
-  strided_copy(plan, in.data() + in_offset * bytes, out.data(), test_pool());
+  view_copy(plan, in.data() + in_offset * bytes, out.data(), test_pool());
   EXPECT_EQ(out, expected) << bytes << " bytes";
 }
 
@@ -35,7 +35,7 @@ std::vector<int64_t> dense(const std::vector<int64_t>& dims) {
   return strides;
 }
 
-TEST(StridedCopyKernel, every_transposition) {
+TEST(ViewCopyKernel, every_transposition) {
   const std::vector<std::vector<int64_t>> shapes = {{7}, {5, 9}, {64, 48}, {33, 70}, {2, 3, 5}, {3, 17, 20}, {1, 12, 1, 9},
                                                     {2, 9, 4, 8}, {2, 1, 3, 2, 4}, {16, 8, 2}, {3, 0, 4}};
   for_each_isa([&] {
@@ -48,7 +48,7 @@ TEST(StridedCopyKernel, every_transposition) {
         int64_t n = 1;
         for (int64_t d : dims) n *= d;
         for (int bytes : {1, 2, 4, 8, 16}) check(bytes, out_dims, in_strides, dense(out_dims), 0, n, n);
-        StridedCopy by_perm, by_strides;
+        ViewCopy by_perm, by_strides;
         ASSERT_TRUE(plan_transpose(4, dims, perm, by_perm));
         ASSERT_TRUE(plan_copy(4, out_dims, in_strides, dense(out_dims), by_strides));
         EXPECT_EQ(by_perm.rank, by_strides.rank);
@@ -57,7 +57,7 @@ TEST(StridedCopyKernel, every_transposition) {
   });
 }
 
-TEST(StridedCopyKernel, slices_repeats_and_steps) {
+TEST(ViewCopyKernel, slices_repeats_and_steps) {
   for (int bytes : {1, 2, 4, 8}) {
     check(bytes, {3, 5}, {20, 1}, {5, 1}, 3, 80, 15);             // a window
     check(bytes, {3, 5}, {20, 2}, {5, 1}, 1, 80, 15);             // every second column

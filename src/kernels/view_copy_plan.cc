@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/strided_copy.h"
+#include "kernels/view_copy.h"
 
 namespace epona {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 constexpr int kMaxRank = 32;
 
 /// Makes a short run that is contiguous on both sides one wider element.
-void widen(StridedCopy& plan) {
+void widen(ViewCopy& plan) {
   const int last = plan.rank - 1;
   if (plan.rank < 2 || plan.in_strides[last] != 1 || plan.out_strides[last] != 1) return;
   const int64_t run = plan.dims[last], bytes = run * plan.elem_bytes;
@@ -26,7 +26,7 @@ void widen(StridedCopy& plan) {
 }  // namespace
 
 bool plan_copy(int elem_bytes, std::span<const int64_t> dims, std::span<const int64_t> in_strides,
-               std::span<const int64_t> out_strides, StridedCopy& plan) {
+               std::span<const int64_t> out_strides, ViewCopy& plan) {
   int order[kMaxRank], count = 0;
   if (dims.size() > kMaxRank) return false;
   bool empty = false;
@@ -54,7 +54,7 @@ bool plan_copy(int elem_bytes, std::span<const int64_t> dims, std::span<const in
         continue;
       }
     }
-    if (plan.rank == StridedCopy::kMaxDims) return false;
+    if (plan.rank == ViewCopy::kMaxDims) return false;
     plan.dims[plan.rank] = dims[d];
     plan.in_strides[plan.rank] = in_strides[d];
     plan.out_strides[plan.rank++] = out_strides[d];
@@ -68,7 +68,7 @@ bool plan_copy(int elem_bytes, std::span<const int64_t> dims, std::span<const in
 }
 
 bool plan_transpose(int elem_bytes, std::span<const int64_t> in_dims, std::span<const int64_t> perm,
-                    StridedCopy& plan) {
+                    ViewCopy& plan) {
   const int rank = static_cast<int>(in_dims.size());
   if (rank > kMaxRank) return false;
   int64_t strides[kMaxRank], dims[kMaxRank], in_strides[kMaxRank], out_strides[kMaxRank], stride = 1;
