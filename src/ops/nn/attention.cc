@@ -1,5 +1,4 @@
 #include <cmath>
-#include <cstring>
 
 #include "ops/dispatch.h"
 #include "ops/float_io.h"
@@ -158,9 +157,13 @@ class Attention final : public Kernel {
                           .q = heads(io.in<T>(kQ), s.q_heads, s.q_len, s.head),
                           .k = heads(io.in<T>(kK), s.kv_heads, s.kv_len, s.head),
                           .v = heads(io.in<T>(kV), s.kv_heads, s.kv_len, s.v_head),
-                          .y = heads(io.out<T>(0), s.q_heads, s.q_len, s.v_head), .bias = {}, .visible = visible};
-    core.k = joined(c, s, core.k, io.in<T>(kPastKey), io.out<T>(1), s.head, take);
-    core.v = joined(c, s, core.v, io.in<T>(kPastValue), io.out<T>(2), s.v_head, take);
+                          .y = heads(io.out<T>(0), s.q_heads, s.q_len, s.v_head), .visible = visible};
+    auto joined = [&](Heads<const T> fresh, const T* past, T* present, int64_t columns) {
+      if (!present && s.past > 0) present = take(s.batch * s.kv_heads * s.total * columns);
+      return join_cache(fresh, s.batch, s.kv_heads, s.kv_len, columns, past, s.past, present, c.pool());
+    };
+    core.k = joined(core.k, io.in<T>(kPastKey), io.out<T>(1), s.head);
+    core.v = joined(core.v, io.in<T>(kPastValue), io.out<T>(2), s.v_head);
     core.scale = default_scale_ ? T(1) / std::sqrt(static_cast<T>(s.head)) : static_cast<T>(scale_);
     core.softcap = static_cast<T>(softcap_);
     if (mask_size > 0) {
@@ -178,23 +181,6 @@ class Attention final : public Kernel {
     core.qk_mode = qk_mode_;
     core.run(scores, c.pool());
     io.store();
-  }
-
-  /// Past and new rows one behind the other: in the output, or in scratch memory, or where they are.
-  template <class T, class Take>
-  static Heads<const T> joined(const RunContext& c, const Sizes& s, Heads<const T> fresh, const T* past, T* present,
-                               int64_t columns, Take&& take) {
-    if (!present && !s.past) return fresh;
-    if (!present) present = take(s.batch * s.kv_heads * s.total * columns);
-    c.pool().parallel_for(s.batch * s.kv_heads, 0.2 * static_cast<double>(s.total * columns), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T* to = present + i * s.total * columns;
-        if (s.past > 0) std::copy_n(past + i * s.past * columns, s.past * columns, to);
-        for (int64_t r = 0; r < s.kv_len; ++r)
-          std::copy_n(fresh.at(i / s.kv_heads, i % s.kv_heads, r), columns, to + (s.past + r) * columns);
-      }
-    });
-    return head_major<const T>(present, s.kv_heads, s.total, columns);
   }
 
   /// The mask as numbers to add: false is -inf.

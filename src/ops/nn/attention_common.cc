@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ops/nn/attention_core.h"
 #include "ops/nn/rows.h"
@@ -27,11 +28,12 @@ void AttentionCore<T>::row(int64_t b, int64_t h, int64_t i, T* scores) const {
   if (softcap != 0)
     for (int64_t j = all.first; j < all.last; ++j) scores[j] = softcap * std::tanh(scores[j] / softcap);
   show(1);
-  if (bias.data) {
-    const T* add = bias.at(b, h, i);
+  for (auto [view, step] : {std::pair{&bias, bias_step}, std::pair{&mask, int64_t{1}}}) {
+    if (!view->data) continue;
+    const T* add = view->at(b, h, i);
     // Not a sum with -inf: a score of +inf must stay masked too.
     for (int64_t j = range.first; j < range.last; ++j) {
-      const T a = add[j * bias_step];
+      const T a = add[j * step];
       scores[j] = a == kMasked ? kMasked : scores[j] + a;
     }
   }
@@ -83,5 +85,25 @@ void AttentionCore<T>::run(T* scratch, ThreadPool& pool) const {
 
 template struct AttentionCore<float>;
 template struct AttentionCore<double>;
+
+template <class T>
+Heads<const T> join_cache(Heads<const T> fresh, int64_t batch, int64_t heads, int64_t rows, int64_t columns,
+                          const T* past, int64_t past_rows, T* present, ThreadPool& pool) {
+  if (!present) return fresh;
+  const int64_t total = past_rows + rows;
+  pool.parallel_for(batch * heads, 0.2 * static_cast<double>(total * columns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T* to = present + i * total * columns;
+      if (past_rows > 0) std::copy_n(past + i * past_rows * columns, past_rows * columns, to);
+      for (int64_t r = 0; r < rows; ++r)
+        std::copy_n(fresh.at(i / heads, i % heads, r), columns, to + (past_rows + r) * columns);
+    }
+  });
+  return head_major<const T>(present, heads, total, columns);
+}
+template Heads<const float> join_cache(Heads<const float>, int64_t, int64_t, int64_t, int64_t, const float*, int64_t,
+                                       float*, ThreadPool&);
+template Heads<const double> join_cache(Heads<const double>, int64_t, int64_t, int64_t, int64_t, const double*, int64_t,
+                                        double*, ThreadPool&);
 
 }  // namespace epona

@@ -38,9 +38,10 @@ struct AttentionCore {
   T scale = 1, softcap = 0;  ///< softcap: s -> cap * tanh(s / cap); 0 for none
 
   /// Added to the scores: bias.at(b, h, i)[key * bias_step]. Keys from bias_len on count as masked.
-  Heads<const T> bias;
+  Heads<const T> bias = {};
   int64_t bias_step = 1;
   int64_t bias_len = std::numeric_limits<int64_t>::max();
+  Heads<const T> mask = {};  ///< a second bias
   /// The keys that query i of batch entry b may see; the rest is masked.
   FunctionRef<KeyRange(int64_t b, int64_t i)> visible;
   /// Per head: exp(sink) is added to the softmax's denominator. `smooth` is a sink of 0 for every head.
@@ -58,5 +59,11 @@ struct AttentionCore {
   static constexpr int64_t kTasks = 64;  // rows in work at once
   void row(int64_t b, int64_t h, int64_t i, T* scores) const;
 };
+
+/// Past and new rows one behind the other in `present`, {batch, heads, past + rows, columns}, of which a view is given.
+/// Without a past and without `present`: the new rows where they are.
+template <class T>
+Heads<const T> join_cache(Heads<const T> fresh, int64_t batch, int64_t heads, int64_t rows, int64_t columns,
+                          const T* past, int64_t past_rows, T* present, ThreadPool& pool);
 
 }  // namespace epona

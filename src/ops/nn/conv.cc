@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/float_io.h"
+#include "ops/ms/fused_activation.h"
 #include "ops/nn/window.h"
 #include "ops/registry.h"
 
@@ -8,11 +9,15 @@ namespace epona {
 namespace {
 
 /// Conv: Y[n,m,o] = B[m] + sum over c, k of X[n,c,o*stride+k*dilation-pad] * W[m,c,k], any rank, any groups.
+/// FusedConv of com.microsoft adds input 3 and applies an activation.
 class Conv final : public Kernel {
  public:
   explicit Conv(const NodeInfo& info) : window_(info), group_(info.attr("group", 1)) {
     if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     if (group_ < 1) info.refuse(Code::invalid_graph, "group is ", group_);
+    if (info.node().op != "FusedConv") return;
+    activation_ = fused_activation(info, info.floats("activation_params"));
+    if (activation_ && info.in_type(0) == DataType::float64) info.refuse(Code::not_implemented, "activation in double");
   }
 
   void shapes(ShapeContext& c) const override {
@@ -29,6 +34,7 @@ class Conv final : public Kernel {
     Window window = slide(window_, c.node(), x, kernel);
     Shape y{x[0], w[0]};
     for (int64_t d : window.out) y.push_back(d);
+    if (c.has(3) && c.in(3) != y) c.refuse("input 3 has shape ", c.in(3), "; expected ", y);
     c.workspace(FloatIo::bytes(c, {y}));
     c.out(0, std::move(y));
   }
@@ -44,7 +50,7 @@ class Conv final : public Kernel {
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);
-    const T *x = io.in<T>(0), *w = io.in<T>(1), *bias = io.in<T>(2);
+    const T *x = io.in<T>(0), *w = io.in<T>(1), *bias = io.in<T>(2), *add = io.in<T>(3);
     T* y = io.out<T>(0);
     const Shape &xs = c.in(0).shape, &ws = c.in(1).shape;
     Window window = slide(window_, c.node(), xs, Shape(ws.dims().subspan(2)));
@@ -77,6 +83,9 @@ class Conv final : public Kernel {
             }
           });
         }
+        for (int64_t j = 0; add && j < out_size; ++j) out[j] += add[plane * out_size + j];
+        if constexpr (std::is_same_v<T, float>)
+          if (activation_) activate(activation_, out, out, out_size);
       }
     });
     io.store();
@@ -84,9 +93,13 @@ class Conv final : public Kernel {
 
   WindowAttributes window_;
   int64_t group_;
+  Activation activation_;
 };
 
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(conv) { r.add({.name = "Conv", .make = make_kernel<Conv>}); }
+EPONA_OPS(conv) {
+  r.add({.name = "Conv", .make = make_kernel<Conv>});
+  r.add({.name = "FusedConv", .domain = "com.microsoft", .make = make_kernel<Conv>});
+}
