@@ -111,6 +111,26 @@ g (float[N] x, int64[R] shape) => (float y, int64[A,B] found) {
   }
 }
 
+TEST(Session, OutputReshapedInALaterSegment) {
+  Session session = make(R"(
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[N] x) => (float y) {
+  found = NonZero(x)
+  count = Shape(found)
+  big = Add(x, x)
+  y = Reshape(big, shape)
+  idx = Constant<value_ints = [1]>()
+  n = Gather(count, idx)
+  minus = Constant<value_ints = [-1]>()
+  shape = Concat<axis = 0>(n, minus)
+})");
+  std::vector<float> x(3000, 1.0f);
+  std::vector<RuntimeValue> in{floats({3000}, x)}, out(1);
+  session.run_positional(in, out);
+  EXPECT_EQ(out[0].tensor.shape, (Shape{3000, 1}));
+  EXPECT_FLOAT_EQ(read(out[0])[2999], 2);
+}
+
 TEST(Session, OutputsThatAreInputsConstantsOrTwiceTheSame) {
   for (OptLevel level : {OptLevel::none, OptLevel::all}) {
     Session session = make(R"(
