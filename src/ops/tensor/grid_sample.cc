@@ -110,7 +110,8 @@ class GridSample final : public Kernel {
       T x = point[dims - 1 - d];  // the grid has the last dim first
       x = align_ ? (x + 1) / 2 * static_cast<T>(length - 1) : ((x + 1) * static_cast<T>(length) - 1) / 2;
       if (mode_ == Mode::nearest) x = std::nearbyint(x);
-      if (!(x >= low && x <= high)) {
+      // For cubic only the taps are moved, as in PyTorch.
+      if (mode_ != Mode::cubic && !(x >= low && x <= high)) {
         if (padding_ == Padding::border) x = std::clamp(x, T(0), static_cast<T>(length - 1));
         if (padding_ == Padding::reflection) x = reflect(x, low, high);
       }
