@@ -172,6 +172,8 @@ class PlanBuilder {
       SlotPlan& root = plan_->slots[plan_->slots[plan_->outputs[i]].root];
       const StepPlan* step = producer[plan_->slots[plan_->outputs[i]].root];
       if (!step || step->dynamic || step->shape_time || root.bound_output >= 0) continue;
+      // An alias in a later segment: its dims are not known yet when the root needs memory.
+      if (plan_->slots[plan_->outputs[i]].segment != root.segment) continue;
       root.bound_output = static_cast<int>(i);
       plan_->segments[root.segment].bound_roots.push_back(root.root);
     }

@@ -38,4 +38,4 @@ class EyeLike final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(eye_like) { r.add({.name = "EyeLike", .since = 9, .make = make_kernel<EyeLike>}); }
+EPONA_OPS(eye_like) { r.add({.name = "EyeLike", .since = 9, .make = make_kernel<EyeLike>, .shape_only = true}); }

@@ -32,4 +32,4 @@ class ShapeOp final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(shape) { r.add({.name = "Shape", .since = 1, .make = make_kernel<ShapeOp>}); }
+EPONA_OPS(shape) { r.add({.name = "Shape", .since = 1, .make = make_kernel<ShapeOp>, .shape_only = true}); }

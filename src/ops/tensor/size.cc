@@ -14,4 +14,4 @@ class Size final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(size) { r.add({.name = "Size", .since = 1, .make = make_kernel<Size>}); }
+EPONA_OPS(size) { r.add({.name = "Size", .since = 1, .make = make_kernel<Size>, .shape_only = true}); }
