@@ -25,10 +25,14 @@ struct Range {
 HWY_INLINE Range clamp_range(const Activation& activation) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   switch (activation.kind) {
-    case ActivationKind::none: return {false, false, 0, 0};
-    case ActivationKind::relu: return {true, false, 0, kInf};
-    case ActivationKind::clip: return {true, false, activation.a, activation.b};
-    default: return {false, true, 0, 0};
+    case ActivationKind::none:
+      return {false, false, 0, 0};
+    case ActivationKind::relu:
+      return {true, false, 0, kInf};
+    case ActivationKind::clip:
+      return {true, false, activation.a, activation.b};
+    default:
+      return {false, true, 0, 0};
   }
 }
 

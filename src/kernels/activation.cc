@@ -51,9 +51,12 @@ double activation_ns(ActivationKind kind) {
     case ActivationKind::leaky_relu:
     case ActivationKind::thresholded_relu:
     case ActivationKind::hard_sigmoid:
-    case ActivationKind::hard_swish: return 0.15;
-    case ActivationKind::softplus: return 1.2;
-    default: return 0.7;
+    case ActivationKind::hard_swish:
+      return 0.15;
+    case ActivationKind::softplus:
+      return 1.2;
+    default:
+      return 0.7;
   }
 }
 

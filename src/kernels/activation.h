@@ -13,9 +13,9 @@ enum class ActivationKind : uint8_t {
   hard_swish,    ///< x * clip(a * x + b, 0, 1); ONNX: a = 1/6, b = 1/2
   sigmoid,
   tanh,
-  silu,       ///< x * sigmoid(a * x); plain SiLU: a = 1
-  gelu,       ///< 0.5 x (1 + erf(x / sqrt 2))
-  gelu_tanh,  ///< the tanh approximation of gelu
+  silu,              ///< x * sigmoid(a * x); plain SiLU: a = 1
+  gelu,              ///< 0.5 x (1 + erf(x / sqrt 2))
+  gelu_tanh,         ///< the tanh approximation of gelu
   thresholded_relu,  ///< x > a ? x : 0, so NaN gives 0
   elu,               ///< x < 0 ? a (e^x - 1) : x
   celu,              ///< x < 0 ? a (e^(x/a) - 1) : x
@@ -52,8 +52,8 @@ double activation_ns(ActivationKind kind);
 /// out[i] = f(in[i]) on the calling thread; in == out is allowed.
 void activate(const Activation& activation, const float* in, float* out, int64_t n);
 
-/// Applies f in place to a tile of `rows` rows of `cols` floats that lie `stride` floats apart: the epilogue of a kernel
-/// that has just written the tile.
+/// Applies f in place to a tile of `rows` rows of `cols` floats that lie `stride` floats apart: the epilogue of a
+/// kernel that has just written the tile.
 void activate_tile(const Activation& activation, float* data, int64_t rows, int64_t cols, int64_t stride);
 
 }  // namespace epona

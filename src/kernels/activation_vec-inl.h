@@ -71,8 +71,10 @@ HWY_INLINE V activate_vec(D d, V x, float a, float b) {
 template <class F>
 HWY_INLINE void with_activation(ActivationKind kind, F&& fn) {
   switch (kind) {
-#define EPONA_ACTIVATION(name) \
-  case ActivationKind::name: fn(std::integral_constant<ActivationKind, ActivationKind::name>()); return;
+#define EPONA_ACTIVATION(name)                                          \
+  case ActivationKind::name:                                            \
+    fn(std::integral_constant<ActivationKind, ActivationKind::name>()); \
+    return;
     EPONA_ACTIVATION(none)
     EPONA_ACTIVATION(relu)
     EPONA_ACTIVATION(clip)

@@ -18,17 +18,17 @@
 namespace epona {
 namespace {
 
-constexpr int64_t kQueryBlock = 24;  // a multiple of the tile rows of every target
-constexpr int64_t kKeyBlock = 256;   // a block of scores stays in the first-level cache
-constexpr int64_t kDecodeKeys = 64;  // keys that a decode step scores before it reads their values
+constexpr int64_t kQueryBlock = 24;    // a multiple of the tile rows of every target
+constexpr int64_t kKeyBlock = 256;     // a block of scores stays in the first-level cache
+constexpr int64_t kDecodeKeys = 64;    // keys that a decode step scores before it reads their values
 constexpr int64_t kDecodeSplit = 256;  // fewer keys than that are not shared between threads
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /// Where things lie in the workspace, in floats.
 struct Layout {
-  int64_t panels = 0;      // of tile columns, per key head
-  int64_t padded_v = 0;    // value dim rounded up to tile columns
+  int64_t panels = 0;    // of tile columns, per key head
+  int64_t padded_v = 0;  // value dim rounded up to tile columns
   bool pack_v = false;
   int64_t keys = 0, values = 0, per_thread = 0;  // sizes
 
@@ -80,7 +80,8 @@ void pack_keys(const Attention& a, float* packed, int64_t begin, int64_t end) {
     float* to = packed + unit * kTileCols * a.dim;
     transpose_words(reinterpret_cast<const uint32_t*>(from), a.k.seq, reinterpret_cast<uint32_t*>(to), kTileCols, n,
                     a.dim);
-    for (int64_t i = 0; n < kTileCols && i < a.dim; ++i) std::fill(to + i * kTileCols + n, to + (i + 1) * kTileCols, 0.0f);
+    for (int64_t i = 0; n < kTileCols && i < a.dim; ++i)
+      std::fill(to + i * kTileCols + n, to + (i + 1) * kTileCols, 0.0f);
   }
 }
 
@@ -149,7 +150,8 @@ void attend_block(const Attention& a, const Layout& layout, const float* keys, c
 HWY_INLINE float dot(const float* x, const float* y, int64_t n) {
   const AttTag d;
   AttVec sum = hn::Zero(d);
-  for_vectors(d, n, [&](int64_t i, auto part) HWY_ATTR { sum = hn::MulAdd(load(d, x + i, part), load(d, y + i, part), sum); });
+  for_vectors(
+      d, n, [&](int64_t i, auto part) HWY_ATTR { sum = hn::MulAdd(load(d, x + i, part), load(d, y + i, part), sum); });
   return hn::ReduceSum(d, sum);
 }
 
@@ -201,7 +203,8 @@ HWY_INLINE void add_all_values(const float* weights, int64_t n, const float* v, 
 
 /// One task of a decode: keys [begin, end) of one key head, for all the queries that share it.
 void decode_part(const Attention& a, int64_t unit, int64_t begin, int64_t end, float* record) {
-  const int64_t group = a.heads / a.kv_heads, rows = group * a.q_len, b = unit / a.kv_heads, kv_head = unit % a.kv_heads;
+  const int64_t group = a.heads / a.kv_heads, rows = group * a.q_len, b = unit / a.kv_heads,
+                kv_head = unit % a.kv_heads;
   const float* k = a.k.data + b * a.k.batch + kv_head * a.k.head;
   const float* v = a.v.data + b * a.v.batch + kv_head * a.v.head;
   auto* state = reinterpret_cast<RowState*>(record + rows * a.v_dim);
@@ -233,7 +236,8 @@ void decode_part(const Attention& a, int64_t unit, int64_t begin, int64_t end, f
 /// Joins the parts of one key head and writes its rows.
 void decode_merge(const Attention& a, int64_t unit, float* records, int64_t stride, int64_t parts) {
   const AttTag d;
-  const int64_t group = a.heads / a.kv_heads, rows = group * a.q_len, b = unit / a.kv_heads, kv_head = unit % a.kv_heads;
+  const int64_t group = a.heads / a.kv_heads, rows = group * a.q_len, b = unit / a.kv_heads,
+                kv_head = unit % a.kv_heads;
   for (int64_t r = 0; r < rows; ++r) {
     RowState& total = reinterpret_cast<RowState*>(records + rows * a.v_dim)[r];
     float* sums = records + r * a.v_dim;

@@ -59,15 +59,30 @@ HWY_INLINE void product_rows(int64_t rows, int64_t k, const float* a, int64_t ld
   while (rows > 0) {
     switch (rows) {
 #if HWY_TARGET == HWY_AVX3
-      case 7: product_tile<7, add>(k, a, lda, b, ldb, c, ldc); return;
-      case 6: product_tile<6, add>(k, a, lda, b, ldb, c, ldc); return;
+      case 7:
+        product_tile<7, add>(k, a, lda, b, ldb, c, ldc);
+        return;
+      case 6:
+        product_tile<6, add>(k, a, lda, b, ldb, c, ldc);
+        return;
 #endif
-      case 5: product_tile<5, add>(k, a, lda, b, ldb, c, ldc); return;
-      case 4: product_tile<4, add>(k, a, lda, b, ldb, c, ldc); return;
-      case 3: product_tile<3, add>(k, a, lda, b, ldb, c, ldc); return;
-      case 2: product_tile<2, add>(k, a, lda, b, ldb, c, ldc); return;
-      case 1: product_tile<1, add>(k, a, lda, b, ldb, c, ldc); return;
-      default: break;
+      case 5:
+        product_tile<5, add>(k, a, lda, b, ldb, c, ldc);
+        return;
+      case 4:
+        product_tile<4, add>(k, a, lda, b, ldb, c, ldc);
+        return;
+      case 3:
+        product_tile<3, add>(k, a, lda, b, ldb, c, ldc);
+        return;
+      case 2:
+        product_tile<2, add>(k, a, lda, b, ldb, c, ldc);
+        return;
+      case 1:
+        product_tile<1, add>(k, a, lda, b, ldb, c, ldc);
+        return;
+      default:
+        break;
     }
     product_tile<kTileRows, add>(k, a, lda, b, ldb, c, ldc);
     rows -= kTileRows;
@@ -95,7 +110,8 @@ inline KeyRange visible_keys(const Attention& a, int64_t b, int64_t i) {
   return range;
 }
 
-/// scores[j] for j in [first, end): scaled, capped, masked; gives their maximum. `mask_at` is the mask's element for j 0.
+/// scores[j] for j in [first, end): scaled, capped, masked; gives their maximum. `mask_at` is the mask's element for j
+/// 0.
 HWY_INLINE float finish_scores(const Attention& a, float* scores, int64_t first, int64_t end, int64_t mask_at) {
   const AttTag d;
   const AttVec scale = hn::Set(d, a.softcap != 0 ? a.scale / a.softcap : a.scale), cap = hn::Set(d, a.softcap);
@@ -158,9 +174,8 @@ HWY_INLINE void finish_row(const Attention& a, const float* x, float sum, float*
   const AttTag d;
   const bool nothing = sum == 0 && a.zero_when_masked;
   const AttVec f = hn::Set(d, nothing ? 0.0f : 1.0f / sum);
-  for_vectors(d, a.v_dim, [&](int64_t i, auto part) HWY_ATTR {
-    store(hn::Mul(load(d, x + i, part), f), d, out + i, part);
-  });
+  for_vectors(d, a.v_dim,
+              [&](int64_t i, auto part) HWY_ATTR { store(hn::Mul(load(d, x + i, part), f), d, out + i, part); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -112,10 +112,14 @@ void gather_broadcast(const BroadcastPlan& plan, int i, const void* data, int el
     gather(plan, i, static_cast<const T*>(data), begin, n, static_cast<T*>(to));
   };
   switch (elem_bytes) {
-    case 1: return dispatch(uint8_t());
-    case 2: return dispatch(uint16_t());
-    case 4: return dispatch(uint32_t());
-    default: return dispatch(uint64_t());
+    case 1:
+      return dispatch(uint8_t());
+    case 2:
+      return dispatch(uint16_t());
+    case 4:
+      return dispatch(uint32_t());
+    default:
+      return dispatch(uint64_t());
   }
 }
 

@@ -76,7 +76,8 @@ void to_float(DataType type, const void* from, float* to, int64_t n) {
       EPONA_CONVERT_LOOP(hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(db, x + i))), d, to + i), to[i] = x[i])
       return;
     }
-    default: fail(Code::not_implemented, "no vector conversion from ", type);
+    default:
+      fail(Code::not_implemented, "no vector conversion from ", type);
   }
 }
 
@@ -114,8 +115,8 @@ void from_float(DataType type, const float* from, void* to, int64_t n) {
             const auto bits = hn::BitCast(du, v);
             const auto even = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
             const auto rounded = hn::Add(bits, hn::Add(hn::Set(du, 0x7fff), even));
-            const auto kept = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), hn::Or(bits, hn::Set(du, 0x400000)),
-                                             rounded);
+            const auto kept =
+                hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), hn::Or(bits, hn::Set(du, 0x400000)), rounded);
             hn::StoreU(hn::TruncateTo(dh, hn::ShiftRight<16>(kept)), dh, y + i);
           },
           y[i] = detail::float_to_bfloat(from[i]))
@@ -141,12 +142,14 @@ void from_float(DataType type, const float* from, void* to, int64_t n) {
       const hn::Rebind<uint8_t, decltype(d)> db;
       const auto one = hn::Set(du, 1);
       EPONA_CONVERT_LOOP(
-          hn::StoreU(hn::TruncateTo(db, hn::IfThenZeroElse(hn::RebindMask(du, hn::Eq(hn::LoadU(d, from + i),
-                                                                                     hn::Zero(d))), one)), db, y + i),
+          hn::StoreU(hn::TruncateTo(
+                         db, hn::IfThenZeroElse(hn::RebindMask(du, hn::Eq(hn::LoadU(d, from + i), hn::Zero(d))), one)),
+                     db, y + i),
           y[i] = from[i] != 0)
       return;
     }
-    default: fail(Code::not_implemented, "no vector conversion to ", type);
+    default:
+      fail(Code::not_implemented, "no vector conversion to ", type);
   }
 }
 
@@ -171,8 +174,10 @@ bool converts_with_float(DataType type) {
     case DataType::int8:
     case DataType::uint8:
     case DataType::int32:
-    case DataType::boolean: return true;
-    default: return false;
+    case DataType::boolean:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -77,8 +77,8 @@ class EwProgram {
   int inputs() const { return inputs_; }
   double ns_per_item() const { return ns_per_item_; }
 
-  /// Computes the whole output. Inputs and the output may be float32, float16, bfloat16 or boolean (0 and 1). The output
-  /// may be an input that is dense and as wide per element.
+  /// Computes the whole output. Inputs and the output may be float32, float16, bfloat16 or boolean (0 and 1). The
+  /// output may be an input that is dense and as wide per element.
   void run(const BroadcastPlan& plan, const void* const* inputs, const DataType* types, void* out, DataType out_type,
            ThreadPool& pool) const;
 

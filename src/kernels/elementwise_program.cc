@@ -23,18 +23,25 @@ const char* at(const void* base, int64_t index, DataType type) {
 
 double step_ns(const EwStep& step) {
   switch (step.op) {
-    case EwOp::activation: return activation_ns(step.activation.kind);
-    case EwOp::exp: return 0.6;
+    case EwOp::activation:
+      return activation_ns(step.activation.kind);
+    case EwOp::exp:
+      return 0.6;
     case EwOp::log:
-    case EwOp::erf: return 1.1;
+    case EwOp::erf:
+      return 1.1;
     case EwOp::sin:
-    case EwOp::cos: return 2;
-    case EwOp::pow: return 5;
+    case EwOp::cos:
+      return 2;
+    case EwOp::pow:
+      return 5;
     case EwOp::div:
     case EwOp::sqrt:
     case EwOp::rsqrt:
-    case EwOp::reciprocal: return 0.25;
-    default: return 0.12;
+    case EwOp::reciprocal:
+      return 0.25;
+    default:
+      return 0.12;
   }
 }
 
@@ -76,10 +83,12 @@ EwProgram::EwProgram(int inputs, const std::vector<EwStep>& steps) : inputs_(inp
   std::vector<int> slots;
   if (inputs < 1 || inputs > kMaxInputs || steps.empty() || static_cast<int>(steps.size()) > kMaxSteps ||
       assign_slots(inputs, steps, slots) < 0)
-    fail(Code::invalid_argument, "element-wise program of ", inputs, " inputs and ", steps.size(), " steps is too large");
+    fail(Code::invalid_argument, "element-wise program of ", inputs, " inputs and ", steps.size(),
+         " steps is too large");
   for (size_t s = 0; s < steps.size(); ++s) {
     const EwStep& step = steps[s];
-    Instruction code{ew_step_function(step.op, step.activation.kind), step.activation, operands(step.op), {0, 0, 0}, slots[s]};
+    Instruction code{
+        ew_step_function(step.op, step.activation.kind), step.activation, operands(step.op), {0, 0, 0}, slots[s]};
     for (int k = 0; k < code.sources; ++k) {
       if (step.src[k] < 0 || step.src[k] >= inputs + static_cast<int>(s))
         fail(Code::invalid_argument, "element-wise step ", s, " reads value ", step.src[k], " before it is computed");
@@ -190,9 +199,8 @@ void EwProgram::run_range(const BroadcastPlan& plan, const void* const* inputs, 
 
 void EwProgram::run(const BroadcastPlan& plan, const void* const* inputs, const DataType* types, void* out,
                     DataType out_type, ThreadPool& pool) const {
-  pool.parallel_for(plan.size, ns_per_item_, [&](int64_t begin, int64_t end) {
-    run_range(plan, inputs, types, out, out_type, begin, end);
-  });
+  pool.parallel_for(plan.size, ns_per_item_,
+                    [&](int64_t begin, int64_t end) { run_range(plan, inputs, types, out, out_type, begin, end); });
 }
 
 }  // namespace epona

@@ -141,8 +141,10 @@ EwStepFunction step_function(EwOp op, ActivationKind kind) {
     case EwOp::activation:
       with_activation(kind, [&](auto k) { found = activation_step<decltype(k)::value>; });
       break;
-#define EPONA_STEP(name) \
-  case EwOp::name: found = step<EwOp::name>; break;
+#define EPONA_STEP(name)      \
+  case EwOp::name:            \
+    found = step<EwOp::name>; \
+    break;
       EPONA_STEP(copy)
       EPONA_STEP(neg)
       EPONA_STEP(abs)

@@ -119,8 +119,9 @@ HWY_INLINE V log_normal(D d, V x, V exponent_offset) {
   const V t = hn::Sub(m, hn::Set(d, 1.0f));
   const V n = hn::Add(hn::ConvertTo(d, e), exponent_offset);
   const V t2 = hn::Mul(t, t);
-  const V q = poly_split(d, t, t2, 0.3333333134651184f, -0.2500081956386566f, 0.20001226663589478f, -0.16623356938362122f,
-                   0.14201757311820984f, -0.13160181045532227f, 0.1276157796382904f, -0.07634502649307251f);
+  const V q =
+      poly_split(d, t, t2, 0.3333333134651184f, -0.2500081956386566f, 0.20001226663589478f, -0.16623356938362122f,
+                 0.14201757311820984f, -0.13160181045532227f, 0.1276157796382904f, -0.07634502649307251f);
   V y = hn::Mul(hn::Mul(t2, t), q);
   y = hn::MulAdd(n, hn::Set(d, -2.12194440e-4f), y);
   y = hn::NegMulAdd(hn::Set(d, 0.5f), t2, y);
@@ -160,8 +161,9 @@ HWY_INLINE V erf(D d, V x) {
   const V t = at_most(hn::Set(d, 4.0f), hn::Abs(x)), z = hn::Mul(t, t);  // erf(4) rounds to 1
   const V near = hn::Mul(x, poly(d, z, 1.1283791065216064f, -0.3761261999607086f, 0.11283376812934875f,
                                  -0.026834623888134956f, 0.00511434581130743f, -0.0006749513559043407f));
-  const V k = poly_split(d, t, z, -3.756340447580442e-05f, 1.1288442611694336f, -0.3653070330619812f, 0.10684767365455627f,
-                   -0.02424847148358822f, 0.003868698375299573f, -0.0003788994799833745f, 1.6915042579057626e-05f);
+  const V k =
+      poly_split(d, t, z, -3.756340447580442e-05f, 1.1288442611694336f, -0.3653070330619812f, 0.10684767365455627f,
+                 -0.02424847148358822f, 0.003868698375299573f, -0.0003788994799833745f, 1.6915042579057626e-05f);
   const V far = hn::Sub(hn::Set(d, 1.0f), exp_nonpos(d, hn::Neg(hn::Add(z, k))));
   return hn::IfThenElse(hn::Lt(t, hn::Set(d, 0.75f)), near, hn::CopySign(far, x));
 }
@@ -170,9 +172,10 @@ HWY_INLINE V erf(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu(D d, V x) {
   const V t = hn::Abs(x), c = at_most(hn::Set(d, 6.0f), t);
-  const V h = poly_split(d, c, hn::Mul(c, c), 0.6931471824645996f, 0.7978860139846802f, -0.18170514702796936f, 0.03639189898967743f,
-                   -0.0048830583691596985f, 5.936929665040225e-05f, 0.00016361720918212086f, -4.38330062024761e-05f,
-                   5.977307864668546e-06f, -4.400390025693923e-07f, 1.3818291400014004e-08f);
+  const V h =
+      poly_split(d, c, hn::Mul(c, c), 0.6931471824645996f, 0.7978860139846802f, -0.18170514702796936f,
+                 0.03639189898967743f, -0.0048830583691596985f, 5.936929665040225e-05f, 0.00016361720918212086f,
+                 -4.38330062024761e-05f, 5.977307864668546e-06f, -4.400390025693923e-07f, 1.3818291400014004e-08f);
   const V tail = exp_nonpos(d, hn::NegMulAdd(hn::Mul(t, t), hn::Set(d, 0.5f), hn::Neg(h)));
   return hn::Mul(x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail)));
 }

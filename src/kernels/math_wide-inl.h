@@ -34,11 +34,11 @@ HWY_INLINE V log2_wide(D d, V x) {
   const auto e = hn::ShiftRight<52>(hn::Add(bits, hn::Set(du, 0x3FF0000000000000 - 0x3FE6A09E667F3BCD)));
   const V m = hn::BitCast(d, hn::Sub(bits, hn::Sub(hn::ShiftLeft<52>(e), one)));  // in [sqrt(1/2), sqrt(2))
   // 2^52 + e as bits, less 2^52 + 1023
-  const V exponent = hn::Sub(hn::BitCast(d, hn::Or(e, hn::Set(du, 0x4330000000000000))),
-                             hn::Set(d, 4503599627370496.0 + 1023.0));
+  const V exponent =
+      hn::Sub(hn::BitCast(d, hn::Or(e, hn::Set(du, 0x4330000000000000))), hn::Set(d, 4503599627370496.0 + 1023.0));
   const V t = hn::Div(hn::Sub(m, hn::Set(d, 1.0)), hn::Add(m, hn::Set(d, 1.0)));
-  const V a = poly64(d, hn::Mul(t, t), 2.8853900817778486, 0.9617966941160061, 0.57707794155214783,
-                     0.41220933813104301, 0.31990203976938231, 0.28295430458198832);
+  const V a = poly64(d, hn::Mul(t, t), 2.8853900817778486, 0.9617966941160061, 0.57707794155214783, 0.41220933813104301,
+                     0.31990203976938231, 0.28295430458198832);
   const V inf = hn::Inf(d);
   const V y = hn::IfThenElse(hn::Eq(x, inf), inf, hn::MulAdd(t, a, exponent));
   return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(inf), y);
@@ -121,11 +121,11 @@ HWY_INLINE V sin_shifted(D d, V x) {
   const V r = in_double(d, x, n, LessQuarterTurns());
   const auto q = hn::Add(hn::ConvertInRangeTo(di, n), hn::Set(di, quarters));
   const V z = hn::Mul(r, r);
-  const V s = hn::MulAdd(hn::Mul(r, z), poly(d, z, -0.16666655242443085f, 0.00833218079060316f,
-                                             -0.00019517593318596482f), r);
-  const V c = hn::MulAdd(hn::Mul(z, z), poly(d, z, 0.04166664555668831f, -0.0013887378154322505f,
-                                             2.4439483240712434e-05f),
-                         hn::NegMulAdd(z, hn::Set(d, 0.5f), hn::Set(d, 1.0f)));
+  const V s =
+      hn::MulAdd(hn::Mul(r, z), poly(d, z, -0.16666655242443085f, 0.00833218079060316f, -0.00019517593318596482f), r);
+  const V c =
+      hn::MulAdd(hn::Mul(z, z), poly(d, z, 0.04166664555668831f, -0.0013887378154322505f, 2.4439483240712434e-05f),
+                 hn::NegMulAdd(z, hn::Set(d, 0.5f), hn::Set(d, 1.0f)));
   const auto odd = hn::RebindMask(d, hn::Ne(hn::And(q, hn::Set(di, 1)), hn::Zero(di)));
   const V sign = hn::BitCast(d, hn::ShiftLeft<30>(hn::And(q, hn::Set(di, 2))));
   return hn::Xor(hn::IfThenElse(odd, c, s), sign);

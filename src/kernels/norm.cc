@@ -47,7 +47,8 @@ HWY_INLINE float sum_of(const float* x, int64_t n, F f) {
     s2 = hn::Add(s2, f(hn::LoadU(d, x + i + 2 * lanes)));
     s3 = hn::Add(s3, f(hn::LoadU(d, x + i + 3 * lanes)));
   }
-  for_vectors(d, n - i, [&](int64_t k, auto part) HWY_ATTR { s0 = hn::Add(s0, keep(f(load(d, x + i + k, part)), d, part)); });
+  for_vectors(d, n - i,
+              [&](int64_t k, auto part) HWY_ATTR { s0 = hn::Add(s0, keep(f(load(d, x + i + k, part)), d, part)); });
   return hn::ReduceSum(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
 }
 

@@ -9,15 +9,15 @@ namespace epona {
 struct LayerNorm {
   int64_t rows = 0, size = 0;
   float epsilon = 1e-5f;
-  bool rms = false;              ///< no mean: y = x / sqrt(mean(x^2) + epsilon) * scale + bias
-  const float* scale = nullptr;  ///< [size]; null: 1
-  const float* bias = nullptr;   ///< [size]; null: 0
-  const float* residual = nullptr;     ///< [rows, size], added to x first; null: none
-  int64_t residual_rows = 0;           ///< rows of the residual, repeated; 0: as many as x
+  bool rms = false;                      ///< no mean: y = x / sqrt(mean(x^2) + epsilon) * scale + bias
+  const float* scale = nullptr;          ///< [size]; null: 1
+  const float* bias = nullptr;           ///< [size]; null: 0
+  const float* residual = nullptr;       ///< [rows, size], added to x first; null: none
+  int64_t residual_rows = 0;             ///< rows of the residual, repeated; 0: as many as x
   const float* residual_bias = nullptr;  ///< [size], added to x as well
-  float* sum_out = nullptr;            ///< [rows, size]: the sum; may be x or the residual itself
-  float* mean_out = nullptr;           ///< [rows]
-  float* inv_std_out = nullptr;        ///< [rows]
+  float* sum_out = nullptr;              ///< [rows, size]: the sum; may be x or the residual itself
+  float* mean_out = nullptr;             ///< [rows]
+  float* inv_std_out = nullptr;          ///< [rows]
 };
 
 /// y may be x or the residual.

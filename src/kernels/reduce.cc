@@ -91,7 +91,8 @@ HWY_INLINE float reduce_row(const float* x, int64_t n, V shift) {
 
 /// Reduces `rows` rows, `stride` apart, into acc[0..n): n is at most 4 vectors.
 template <class Op>
-HWY_INLINE void reduce_columns(const float* x, int64_t rows, int64_t stride, int64_t n, float* acc, const float* shift) {
+HWY_INLINE void reduce_columns(const float* x, int64_t rows, int64_t stride, int64_t n, float* acc,
+                               const float* shift) {
   const Op op;
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -177,7 +178,8 @@ void rows(const ReducePlan& plan, const float* x, float* y, int64_t begin, int64
     const float* from = x + walk.base(o);
     const V shift = hn::Set(D(), y[o]);
     float result = Op::kNeutral;
-    walk.each(0, [&](int64_t offset) HWY_ATTR { result = op.join(result, reduce_row<Op>(from + offset, length, shift)); });
+    walk.each(0,
+              [&](int64_t offset) HWY_ATTR { result = op.join(result, reduce_row<Op>(from + offset, length, shift)); });
     y[o] = result;
   }
 }
@@ -224,14 +226,17 @@ void finish(ReduceOp op, float* y, const float* maxima, int64_t n, float count) 
       const V divisor = hn::Set(d, count);
       return map([&](V v, int64_t, auto) HWY_ATTR { return hn::Div(v, divisor); });
     }
-    case ReduceOp::l2: return map([&](V v, int64_t, auto) HWY_ATTR { return hn::Sqrt(v); });
-    case ReduceOp::log_sum: return map([&](V v, int64_t, auto) HWY_ATTR { return log(d, v); });
+    case ReduceOp::l2:
+      return map([&](V v, int64_t, auto) HWY_ATTR { return hn::Sqrt(v); });
+    case ReduceOp::log_sum:
+      return map([&](V v, int64_t, auto) HWY_ATTR { return log(d, v); });
     case ReduceOp::log_sum_exp:
       return map([&](V v, int64_t i, auto part) HWY_ATTR {
         const V m = load(d, maxima + i, part);
         return hn::IfThenElse(hn::IsFinite(m), hn::Add(m, log(d, v)), m);
       });
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -239,14 +244,21 @@ void reduce_part(ReduceOp op, const ReducePlan& plan, const float* x, float* y, 
   switch (op) {
     case ReduceOp::sum:
     case ReduceOp::mean:
-    case ReduceOp::log_sum: return pass<Add>(plan, x, y, begin, end);
-    case ReduceOp::max: return pass<Greatest>(plan, x, y, begin, end);
-    case ReduceOp::min: return pass<Least>(plan, x, y, begin, end);
-    case ReduceOp::prod: return pass<Multiply>(plan, x, y, begin, end);
+    case ReduceOp::log_sum:
+      return pass<Add>(plan, x, y, begin, end);
+    case ReduceOp::max:
+      return pass<Greatest>(plan, x, y, begin, end);
+    case ReduceOp::min:
+      return pass<Least>(plan, x, y, begin, end);
+    case ReduceOp::prod:
+      return pass<Multiply>(plan, x, y, begin, end);
     case ReduceOp::sum_square:
-    case ReduceOp::l2: return pass<AddSquare>(plan, x, y, begin, end);
-    case ReduceOp::l1: return pass<AddAbs>(plan, x, y, begin, end);
-    case ReduceOp::log_sum_exp: return pass<AddExp>(plan, x, y, begin, end);
+    case ReduceOp::l2:
+      return pass<AddSquare>(plan, x, y, begin, end);
+    case ReduceOp::l1:
+      return pass<AddAbs>(plan, x, y, begin, end);
+    case ReduceOp::log_sum_exp:
+      return pass<AddExp>(plan, x, y, begin, end);
   }
 }
 
@@ -289,9 +301,9 @@ void reduce(ReduceOp op, const ReducePlan& plan, const float* x, float* y, Threa
   if (plan.count == 0) {
     constexpr float kInf = std::numeric_limits<float>::infinity();
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    const float value = op == ReduceOp::mean   ? nan
-                        : op == ReduceOp::prod ? 1
-                        : op == ReduceOp::min  ? kInf
+    const float value = op == ReduceOp::mean                                                            ? nan
+                        : op == ReduceOp::prod                                                          ? 1
+                        : op == ReduceOp::min                                                           ? kInf
                         : op == ReduceOp::max || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp ? -kInf
                                                                                                         : 0;
     std::fill_n(y, plan.outputs, value);

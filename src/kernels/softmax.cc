@@ -32,9 +32,8 @@ HWY_INLINE float max_of(const float* x, int64_t n) {
     m0 = hn::Max(m0, hn::LoadU(d, x + i));
     m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
   }
-  for_vectors(d, n - i, [&](int64_t k, auto part) HWY_ATTR {
-    m0 = hn::Max(m0, load_or(minus_infinity(), d, x + i + k, part));
-  });
+  for_vectors(d, n - i,
+              [&](int64_t k, auto part) HWY_ATTR { m0 = hn::Max(m0, load_or(minus_infinity(), d, x + i + k, part)); });
   return hn::ReduceMax(d, hn::Max(m0, m1));
 }
 
@@ -69,9 +68,7 @@ HWY_INLINE void softmax_row(const float* x, float* y, int64_t n, bool log) {
     s0 = hn::Add(s0, keep(e, d, part));
   });
   const V inv = hn::Set(d, 1.0f / hn::ReduceSum(d, hn::Add(s0, s1)));
-  for_vectors(d, n, [&](int64_t k, auto part) HWY_ATTR {
-    store(hn::Mul(load(d, y + k, part), inv), d, y + k, part);
-  });
+  for_vectors(d, n, [&](int64_t k, auto part) HWY_ATTR { store(hn::Mul(load(d, y + k, part), inv), d, y + k, part); });
 }
 
 /// A vector of neighbouring slices that run down the rows.

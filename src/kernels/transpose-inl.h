@@ -53,7 +53,7 @@ HWY_INLINE void copy_word(const uint32_t* from, uint32_t* to) { std::memcpy(to, 
 
 /// out[j * out_stride + i] = in[i * in_stride + j], i < rows, j < cols, 4-byte elements.
 inline void transpose_words(const uint32_t* in, int64_t in_stride, uint32_t* out, int64_t out_stride, int64_t rows,
-                     int64_t cols) {
+                            int64_t cols) {
   int64_t i = 0;
   for (; i + kSquare <= rows; i += kSquare) {
     int64_t j = 0;

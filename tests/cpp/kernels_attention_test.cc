@@ -1,7 +1,7 @@
 #include <string>
 
-#include "vec_test_util.h"
 #include "kernels/attention.h"
+#include "vec_test_util.h"
 
 namespace epona {
 namespace {
@@ -63,7 +63,8 @@ struct Problem {
     const auto input = [&](std::vector<float>& data, int64_t heads, int64_t length, int64_t dim, uint32_t seed) {
       data = random_floats(static_cast<size_t>(s.batch * heads * length * dim), -2, 2, seed);
       const int64_t batch = heads * length * dim;
-      return inner_heads ? AttentionInput{data.data(), batch, dim, heads * dim} : AttentionInput{data.data(), batch, length * dim, dim};
+      return inner_heads ? AttentionInput{data.data(), batch, dim, heads * dim}
+                         : AttentionInput{data.data(), batch, length * dim, dim};
     };
     a.q = input(q, s.heads, s.q_len, s.dim, 1);
     a.k = input(k, s.kv_heads, s.kv_len, s.dim, 2);
@@ -94,9 +95,9 @@ struct Problem {
 
 const std::vector<Shape4>& shapes() {
   static const std::vector<Shape4> all = {
-      {1, 1, 1, 1, 1, 1, 1},     {2, 3, 3, 5, 7, 8, 8},      {1, 2, 2, 50, 50, 64, 64}, {2, 4, 2, 9, 33, 20, 12},
-      {1, 2, 1, 300, 300, 16, 16}, {1, 1, 1, 30, 600, 80, 80}, {2, 6, 2, 1, 130, 64, 64}, {1, 9, 3, 1, 1000, 64, 64},
-      {1, 4, 4, 3, 77, 36, 40},  {1, 8, 2, 4, 257, 128, 128}, {3, 2, 2, 17, 1, 24, 24}};
+      {1, 1, 1, 1, 1, 1, 1},       {2, 3, 3, 5, 7, 8, 8},       {1, 2, 2, 50, 50, 64, 64}, {2, 4, 2, 9, 33, 20, 12},
+      {1, 2, 1, 300, 300, 16, 16}, {1, 1, 1, 30, 600, 80, 80},  {2, 6, 2, 1, 130, 64, 64}, {1, 9, 3, 1, 1000, 64, 64},
+      {1, 4, 4, 3, 77, 36, 40},    {1, 8, 2, 4, 257, 128, 128}, {3, 2, 2, 17, 1, 24, 24}};
   return all;
 }
 
@@ -127,7 +128,8 @@ TEST(AttentionKernel, causal_masks_lengths_and_windows) {
       m.mask = random_floats(static_cast<size_t>(s.batch * s.heads * s.q_len * s.kv_len), -3, 3, 9);
       for (size_t i = 0; i < m.mask.size(); i += 7) m.mask[i] = -kInf;
       m.a.mask = m.mask.data();
-      m.a.mask_col = 1, m.a.mask_row = s.kv_len, m.a.mask_head = s.q_len * s.kv_len, m.a.mask_batch = s.heads * m.a.mask_head;
+      m.a.mask_col = 1, m.a.mask_row = s.kv_len, m.a.mask_head = s.q_len * s.kv_len,
+      m.a.mask_batch = s.heads * m.a.mask_head;
       m.check("full mask");
       m.a.mask_row = m.a.mask_head = 0, m.a.mask_batch = s.kv_len;
       m.check("mask of keys");

@@ -2,9 +2,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "vec_test_util.h"
 #include "kernels/convert.h"
 #include "kernels/elementwise.h"
+#include "vec_test_util.h"
 
 namespace epona {
 namespace {
@@ -45,7 +45,9 @@ std::vector<Function> functions() {
       {"is_nan", {EwOp::is_nan}, [](double x) { return std::isnan(x); }, 0},
       {"not", {EwOp::logical_not}, [](double x) { return x == 0; }, 0},
       {"relu", act(A::relu), [](double x) { return x < 0 ? 0 : x; }, 0},
-      {"clip", act(A::clip, -1, 6), [](double x) { return x < -1 ? -1 : x > 6 ? 6 : x; }, 0},
+      {"clip", act(A::clip, -1, 6), [](double x) { return x < -1  ? -1
+                                                          : x > 6 ? 6
+                                                                  : x; }, 0},
       {"clip_crossed", act(A::clip, 2, 1), [](double x) { return std::isnan(x) ? x : 1; }, 0},
       {"leaky_relu", act(A::leaky_relu, 0.125f), [](double x) { return x < 0 ? 0.125 * x : x; }, 0.51},
       {"thresholded", act(A::thresholded_relu, 2), [](double x) { return x > 2 ? x : 0; }, 0},
@@ -121,21 +123,36 @@ TEST(Elementwise, any_length_and_in_place) {
 
 double binary_exact(EwOp op, double a, double b) {
   switch (op) {
-    case EwOp::add: return a + b;
-    case EwOp::sub: return a - b;
-    case EwOp::mul: return a * b;
-    case EwOp::div: return a / b;
-    case EwOp::max: return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
-    case EwOp::min: return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
-    case EwOp::pow: return std::pow(a, b);
-    case EwOp::equal: return a == b;
-    case EwOp::less: return a < b;
-    case EwOp::less_equal: return a <= b;
-    case EwOp::greater: return a > b;
-    case EwOp::greater_equal: return a >= b;
-    case EwOp::logical_and: return a != 0 && b != 0;
-    case EwOp::logical_or: return a != 0 || b != 0;
-    default: return (a != 0) != (b != 0);
+    case EwOp::add:
+      return a + b;
+    case EwOp::sub:
+      return a - b;
+    case EwOp::mul:
+      return a * b;
+    case EwOp::div:
+      return a / b;
+    case EwOp::max:
+      return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
+    case EwOp::min:
+      return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
+    case EwOp::pow:
+      return std::pow(a, b);
+    case EwOp::equal:
+      return a == b;
+    case EwOp::less:
+      return a < b;
+    case EwOp::less_equal:
+      return a <= b;
+    case EwOp::greater:
+      return a > b;
+    case EwOp::greater_equal:
+      return a >= b;
+    case EwOp::logical_and:
+      return a != 0 && b != 0;
+    case EwOp::logical_or:
+      return a != 0 || b != 0;
+    default:
+      return (a != 0) != (b != 0);
   }
 }
 
@@ -151,7 +168,8 @@ TEST(Elementwise, binary_functions_on_all_pairs_of_special_values) {
           plan_of(out, {rows, cols}), y.data());
       for (int64_t i = 0; i < n * n; ++i) {
         const float p = a[i / n], q = a[i % n];
-        EXPECT_LE(ulp_error(binary_exact(static_cast<EwOp>(op), p, q), y[i]), 0.51) << "op " << op << ": " << p << ", " << q;
+        EXPECT_LE(ulp_error(binary_exact(static_cast<EwOp>(op), p, q), y[i]), 0.51)
+            << "op " << op << ": " << p << ", " << q;
       }
     }
   });
@@ -159,10 +177,17 @@ TEST(Elementwise, binary_functions_on_all_pairs_of_special_values) {
 
 TEST(Elementwise, broadcasting_agrees_with_plain_indexing) {
   const std::vector<std::vector<std::vector<int64_t>>> cases = {
-      {{2, 3, 4}, {2, 3, 4}, {4}},       {{2, 3, 4}, {3, 1}, {2, 1, 4}},      {{5, 1000}, {5, 1}, {1000}},
-      {{3, 2, 257}, {2, 1}, {3, 1, 257}}, {{1, 7, 1, 3}, {7, 1, 1}, {1, 3}},  {{4, 3, 5, 7}, {4, 1, 5, 1}, {3, 1, 7}},
-      {{600, 3}, {600, 3}, {3}},          {{3, 0, 2}, {3, 0, 1}, {2}},        {{1, 1}, {1}, {1, 1}},
-      {{2, 300, 200}, {1}, {300, 1}},     {{2, 2, 2, 2, 2, 2}, {2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 2}}};
+      {{2, 3, 4}, {2, 3, 4}, {4}},
+      {{2, 3, 4}, {3, 1}, {2, 1, 4}},
+      {{5, 1000}, {5, 1}, {1000}},
+      {{3, 2, 257}, {2, 1}, {3, 1, 257}},
+      {{1, 7, 1, 3}, {7, 1, 1}, {1, 3}},
+      {{4, 3, 5, 7}, {4, 1, 5, 1}, {3, 1, 7}},
+      {{600, 3}, {600, 3}, {3}},
+      {{3, 0, 2}, {3, 0, 1}, {2}},
+      {{1, 1}, {1}, {1, 1}},
+      {{2, 300, 200}, {1}, {300, 1}},
+      {{2, 2, 2, 2, 2, 2}, {2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 2}}};
   for_each_isa([&] {
     for (const auto& c : cases) {
       const auto size = [](const std::vector<int64_t>& dims) {
@@ -179,7 +204,8 @@ TEST(Elementwise, broadcasting_agrees_with_plain_indexing) {
       for (int64_t i = 0; i < n; ++i) {
         const auto at = [&](const std::vector<int64_t>& dims) {
           int64_t rest = i, offset = 0, stride = 1;
-          for (int d = static_cast<int>(c[0].size()) - 1, own = static_cast<int>(dims.size()) - 1; own >= 0; --d, --own) {
+          for (int d = static_cast<int>(c[0].size()) - 1, own = static_cast<int>(dims.size()) - 1; own >= 0;
+               --d, --own) {
             if (dims[own] != 1) offset += rest % c[0][d] * stride;
             stride *= dims[own];
             rest /= c[0][d];
@@ -209,7 +235,8 @@ TEST(Elementwise, program_of_many_steps) {
   for_each_isa([&] {
     std::vector<uint16_t> y(a.size());
     run(steps, {half.data(), b.data(), &c, &three},
-        {DataType::float16, DataType::float32, DataType::float32, DataType::float32}, plan, y.data(), DataType::float16);
+        {DataType::float16, DataType::float32, DataType::float32, DataType::float32}, plan, y.data(),
+        DataType::float16);
     for (size_t i = 0; i < a.size(); ++i) {
       const float bv = b[i % cols];
       const double exact = a[i] < bv ? (a[i] + c) * sigmoid(bv) : a[i] / 3;

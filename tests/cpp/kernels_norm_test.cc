@@ -1,7 +1,7 @@
-#include "vec_test_util.h"
 #include "kernels/norm.h"
 #include "kernels/reduce.h"
 #include "kernels/softmax.h"
+#include "vec_test_util.h"
 
 namespace epona {
 namespace {
@@ -10,7 +10,8 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(SoftmaxKernel, matches_double) {
-  const Softmax cases[] = {{3, 1, 1}, {5, 7, 1}, {4, 128, 1}, {2, 1000, 1}, {3, 17, 5}, {2, 9, 33}, {1, 4, 64}, {0, 3, 2}};
+  const Softmax cases[] = {{3, 1, 1},  {5, 7, 1},  {4, 128, 1}, {2, 1000, 1},
+                           {3, 17, 5}, {2, 9, 33}, {1, 4, 64},  {0, 3, 2}};
   for_each_isa([&] {
     for (Softmax s : cases) {
       const int64_t n = s.outer * s.length * s.inner;
@@ -90,7 +91,8 @@ TEST(GroupNormKernel, matches_double) {
       for (int64_t spatial : {1, 7, 50}) {
         GroupNorm p{.batch = 2, .channels = 6, .spatial = spatial, .groups = groups};
         const int64_t n = 12 * spatial, each = 6 / groups * spatial;
-        const std::vector<float> x = random_floats(n, -2, 3), scale = random_floats(6, 1, 2, 3), bias = random_floats(6, -1, 1, 4);
+        const std::vector<float> x = random_floats(n, -2, 3), scale = random_floats(6, 1, 2, 3),
+                                 bias = random_floats(6, -1, 1, 4);
         p.scale = scale.data();
         p.bias = bias.data();
         std::vector<float> y = x;
@@ -117,16 +119,26 @@ double reduce_exact(ReduceOp op, const std::vector<double>& v) {
   }
   if (nan) return kNan;
   switch (op) {
-    case ReduceOp::sum: return sum;
-    case ReduceOp::mean: return sum / v.size();
-    case ReduceOp::max: return max;
-    case ReduceOp::min: return min;
-    case ReduceOp::prod: return prod;
-    case ReduceOp::sum_square: return squares;
-    case ReduceOp::l1: return abs;
-    case ReduceOp::l2: return std::sqrt(squares);
-    case ReduceOp::log_sum: return std::log(sum);
-    default: return std::log(exps);
+    case ReduceOp::sum:
+      return sum;
+    case ReduceOp::mean:
+      return sum / v.size();
+    case ReduceOp::max:
+      return max;
+    case ReduceOp::min:
+      return min;
+    case ReduceOp::prod:
+      return prod;
+    case ReduceOp::sum_square:
+      return squares;
+    case ReduceOp::l1:
+      return abs;
+    case ReduceOp::l2:
+      return std::sqrt(squares);
+    case ReduceOp::log_sum:
+      return std::log(sum);
+    default:
+      return std::log(exps);
   }
 }
 
@@ -154,14 +166,16 @@ void check_reduce(const std::vector<int64_t>& dims, unsigned axes, const std::ve
       if (std::isnan(exact)) {
         EXPECT_TRUE(std::isnan(y[o])) << "op " << op;
       } else if (exact != y[o]) {
-        EXPECT_NEAR(y[o], exact, 2e-6 * std::max(1.0, std::fabs(exact))) << "op " << op << " axes " << axes << " at " << o;
+        EXPECT_NEAR(y[o], exact, 2e-6 * std::max(1.0, std::fabs(exact)))
+            << "op " << op << " axes " << axes << " at " << o;
       }
     }
   }
 }
 
 TEST(ReduceKernel, matches_double_over_any_axes) {
-  const std::vector<std::vector<int64_t>> shapes = {{1}, {7}, {33}, {3, 70}, {70, 3}, {2, 3, 37}, {3, 1, 5, 4}, {2, 3, 2, 3, 5}};
+  const std::vector<std::vector<int64_t>> shapes = {{1},     {7},        {33},         {3, 70},
+                                                    {70, 3}, {2, 3, 37}, {3, 1, 5, 4}, {2, 3, 2, 3, 5}};
   for_each_isa([&] {
     for (const auto& dims : shapes) {
       int64_t n = 1;

@@ -30,8 +30,9 @@ inline std::vector<float> random_floats(size_t n, float low, float high, uint32_
 /// Zeros, ones, denormals, extremes, infinities and NaN.
 inline std::vector<float> special_floats() {
   constexpr float inf = std::numeric_limits<float>::infinity();
-  std::vector<float> values = {0.0f,    1.0f, 0.5f,  2.0f,  3.0f,  1.5f, 2.5f,     0.49999997f, 1e-3f,  1e-20f, 1e-40f,
-                               1.4e-45f, 1e5f, 1e10f, 1e30f, 88.5f, 89.0f, 3.4028235e38f, 8388608.0f, 16777216.0f, inf};
+  std::vector<float> values = {0.0f,        1.0f,  0.5f,   2.0f,          3.0f,       1.5f,        2.5f,
+                               0.49999997f, 1e-3f, 1e-20f, 1e-40f,        1.4e-45f,   1e5f,        1e10f,
+                               1e30f,       88.5f, 89.0f,  3.4028235e38f, 8388608.0f, 16777216.0f, inf};
   const size_t n = values.size();
   for (size_t i = 0; i < n; ++i) values.push_back(-values[i]);
   values.push_back(std::numeric_limits<float>::quiet_NaN());
