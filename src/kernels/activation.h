@@ -16,7 +16,7 @@ enum class ActivationKind : uint8_t {
   silu,              ///< x * sigmoid(a * x); plain SiLU: a = 1
   gelu,              ///< 0.5 x (1 + erf(x / sqrt 2))
   gelu_tanh,         ///< the tanh approximation of gelu
-  thresholded_relu,  ///< x > a ? x : 0, so NaN gives 0
+  thresholded_relu,  ///< x <= a ? 0 : x
   elu,               ///< x < 0 ? a (e^x - 1) : x
   celu,              ///< x < 0 ? a (e^(x/a) - 1) : x
   selu,              ///< x < 0 ? a b (e^x - 1) : b x
@@ -25,7 +25,7 @@ enum class ActivationKind : uint8_t {
   mish,
 };
 
-/// A function and its parameters. NaN in gives NaN out, unless said otherwise.
+/// A function and its parameters. NaN in gives NaN out.
 struct Activation {
   ActivationKind kind = ActivationKind::none;
   float a = 0;

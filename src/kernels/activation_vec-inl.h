@@ -31,7 +31,7 @@ HWY_INLINE V activate_vec(D d, V x, float a, float b) {
   } else if constexpr (K == A::leaky_relu) {
     return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, hn::Set(d, a)), x);
   } else if constexpr (K == A::thresholded_relu) {
-    return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, a)), x);
+    return hn::IfThenZeroElse(hn::Le(x, hn::Set(d, a)), x);
   } else if constexpr (K == A::elu || K == A::celu || K == A::selu) {
     const V slope = hn::Set(d, K == A::selu ? a * b : a);
     const V positive = K == A::selu ? hn::Mul(x, hn::Set(d, b)) : x;

@@ -48,6 +48,7 @@ enum class EwOp : uint8_t {
   logical_and,
   logical_or,
   logical_xor,
+  prelu,  ///< x < 0 ? x y : x
   // three operands
   mul_add,  ///< x y + z
   where,    ///< x != 0 ? y : z

@@ -69,6 +69,7 @@ HWY_INLINE V apply(V x, V y, V z) {
   if constexpr (op == EwOp::logical_and) return truth(hn::And(is_true(x), is_true(y)));
   if constexpr (op == EwOp::logical_or) return truth(hn::Or(is_true(x), is_true(y)));
   if constexpr (op == EwOp::logical_xor) return truth(hn::Xor(is_true(x), is_true(y)));
+  if constexpr (op == EwOp::prelu) return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, y), x);
   if constexpr (op == EwOp::mul_add) return hn::MulAdd(x, y, z);
   if constexpr (op == EwOp::where) return hn::IfThenElse(is_true(x), y, z);
 }
@@ -180,6 +181,7 @@ EwStepFunction step_function(EwOp op, ActivationKind kind) {
       EPONA_STEP(logical_and)
       EPONA_STEP(logical_or)
       EPONA_STEP(logical_xor)
+      EPONA_STEP(prelu)
       EPONA_STEP(mul_add)
       EPONA_STEP(where)
 #undef EPONA_STEP

@@ -50,7 +50,7 @@ std::vector<Function> functions() {
                                                                   : x; }, 0},
       {"clip_crossed", act(A::clip, 2, 1), [](double x) { return std::isnan(x) ? x : 1; }, 0},
       {"leaky_relu", act(A::leaky_relu, 0.125f), [](double x) { return x < 0 ? 0.125 * x : x; }, 0.51},
-      {"thresholded", act(A::thresholded_relu, 2), [](double x) { return x > 2 ? x : 0; }, 0},
+      {"thresholded", act(A::thresholded_relu, 2), [](double x) { return x <= 2 ? 0 : x; }, 0},
       {"elu", act(A::elu, 1), [](double x) { return x < 0 ? std::expm1(x) : x; }, 2},
       {"celu", act(A::celu, 2), [](double x) { return x < 0 ? 2 * std::expm1(x / 2) : x; }, 2, tiny},
       {"selu", act(A::selu, 1.5f, 1.25f), [](double x) { return 1.25 * (x < 0 ? 1.5 * std::expm1(x) : x); }, 2, tiny},
@@ -151,8 +151,10 @@ double binary_exact(EwOp op, double a, double b) {
       return a != 0 && b != 0;
     case EwOp::logical_or:
       return a != 0 || b != 0;
-    default:
+    case EwOp::logical_xor:
       return (a != 0) != (b != 0);
+    default:
+      return a < 0 ? a * b : a;
   }
 }
 
@@ -162,7 +164,7 @@ TEST(Elementwise, binary_functions_on_all_pairs_of_special_values) {
   for (float v : random_floats(20, 0, 100)) a.push_back(v);
   const int64_t n = static_cast<int64_t>(a.size()), rows[] = {n, 1}, cols[] = {n}, out[] = {n, n};
   for_each_isa([&] {
-    for (int op = static_cast<int>(EwOp::add); op <= static_cast<int>(EwOp::logical_xor); ++op) {
+    for (int op = static_cast<int>(EwOp::add); op <= static_cast<int>(EwOp::prelu); ++op) {
       std::vector<float> y(static_cast<size_t>(n * n));
       run({{static_cast<EwOp>(op), {0, 1, 0}}}, {a.data(), a.data()}, {DataType::float32, DataType::float32},
           plan_of(out, {rows, cols}), y.data());
