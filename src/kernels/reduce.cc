@@ -124,10 +124,10 @@ HWY_INLINE void reduce_columns(const float* x, int64_t rows, int64_t stride, int
 /// The dims of a plan but the last, split into those that choose an output and those that are reduced.
 struct Walk {
   int kept = 0, reduced = 0;
-  int64_t kept_dims[ReducePlan::kMaxDims], kept_strides[ReducePlan::kMaxDims];
-  int64_t dims[ReducePlan::kMaxDims], strides[ReducePlan::kMaxDims];
+  int64_t kept_dims[ReduceDims::kMaxDims], kept_strides[ReduceDims::kMaxDims];
+  int64_t dims[ReduceDims::kMaxDims], strides[ReduceDims::kMaxDims];
 
-  explicit Walk(const ReducePlan& plan) {
+  explicit Walk(const ReduceDims& plan) {
     int64_t stride = 1;
     for (int d = plan.rank - 1; d >= 0; --d) {
       if (d + 1 < plan.rank) {
@@ -153,7 +153,7 @@ struct Walk {
   /// Calls fn(offset) for every combination of the reduced dims from `first` on.
   template <class F>
   HWY_INLINE void each(int first, F fn) const {
-    int64_t index[ReducePlan::kMaxDims] = {}, offset = 0;
+    int64_t index[ReduceDims::kMaxDims] = {}, offset = 0;
     while (true) {
       fn(offset);
       int d = first;
@@ -170,7 +170,7 @@ struct Walk {
 
 /// Outputs [begin, end) where the last dim is reduced.
 template <class Op>
-void rows(const ReducePlan& plan, const float* x, float* y, int64_t begin, int64_t end) {
+void rows(const ReduceDims& plan, const float* x, float* y, int64_t begin, int64_t end) {
   const Walk walk(plan);
   const Op op;
   const int64_t length = plan.dims[plan.rank - 1];
@@ -188,7 +188,7 @@ int64_t column_block() { return 4 * static_cast<int64_t>(hn::Lanes(D())); }
 
 /// Blocks [begin, end) of outputs where the last dim is kept.
 template <class Op>
-void columns(const ReducePlan& plan, const float* x, float* y, int64_t begin, int64_t end) {
+void columns(const ReduceDims& plan, const float* x, float* y, int64_t begin, int64_t end) {
   const Walk walk(plan);
   const int64_t width = plan.dims[plan.rank - 1], block = column_block(), blocks = (width + block - 1) / block;
   HWY_ALIGN float acc[4 * hn::MaxLanes(D())];
@@ -208,7 +208,7 @@ void columns(const ReducePlan& plan, const float* x, float* y, int64_t begin, in
 
 /// One pass over a part of the outputs: of rows, or of blocks of columns.
 template <class Op>
-void pass(const ReducePlan& plan, const float* x, float* y, int64_t begin, int64_t end) {
+void pass(const ReduceDims& plan, const float* x, float* y, int64_t begin, int64_t end) {
   if (plan.reduced[plan.rank - 1])
     rows<Op>(plan, x, y, begin, end);
   else
@@ -240,7 +240,7 @@ void finish(ReduceOp op, float* y, const float* maxima, int64_t n, float count) 
   }
 }
 
-void reduce_part(ReduceOp op, const ReducePlan& plan, const float* x, float* y, int64_t begin, int64_t end) {
+void reduce_part(ReduceOp op, const ReduceDims& plan, const float* x, float* y, int64_t begin, int64_t end) {
   switch (op) {
     case ReduceOp::sum:
     case ReduceOp::mean:
@@ -274,7 +274,7 @@ HWY_EXPORT(reduce_part);
 HWY_EXPORT(finish);
 HWY_EXPORT(column_block);
 
-bool plan_reduce(std::span<const int64_t> dims, std::span<const bool> reduce_axis, ReducePlan& plan) {
+bool plan_reduce(std::span<const int64_t> dims, std::span<const bool> reduce_axis, ReduceDims& plan) {
   plan.rank = 0;
   plan.outputs = plan.count = 1;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -284,7 +284,7 @@ bool plan_reduce(std::span<const int64_t> dims, std::span<const bool> reduce_axi
       plan.dims[plan.rank - 1] *= dims[d];
       continue;
     }
-    if (plan.rank == ReducePlan::kMaxDims) return false;
+    if (plan.rank == ReduceDims::kMaxDims) return false;
     plan.dims[plan.rank] = dims[d];
     plan.reduced[plan.rank++] = reduce_axis[d];
   }
@@ -296,7 +296,7 @@ bool plan_reduce(std::span<const int64_t> dims, std::span<const bool> reduce_axi
   return true;
 }
 
-void reduce(ReduceOp op, const ReducePlan& plan, const float* x, float* y, ThreadPool& pool) {
+void reduce(ReduceOp op, const ReduceDims& plan, const float* x, float* y, ThreadPool& pool) {
   if (plan.outputs == 0) return;
   if (plan.count == 0) {
     constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -1,7 +1,7 @@
 #include <numeric>
 
+#include "kernels/strided_copy.h"
 #include "vec_test_util.h"
-#include "kernels/view_copy.h"
 
 namespace epona {
 namespace {
@@ -22,9 +22,14 @@ void check(int bytes, const std::vector<int64_t>& dims, const std::vector<int64_
     }
     std::memcpy(&expected[to * bytes], &in[from * bytes], static_cast<size_t>(bytes));
   }
-  ViewCopy plan;
-  ASSERT_TRUE(plan_copy(bytes, dims, in_strides, out_strides, plan));
-  view_copy(plan, in.data() + in_offset * bytes, out.data(), test_pool());
+  const DataType type = bytes == 1   ? DataType::uint8
+                        : bytes == 2 ? DataType::uint16
+                        : bytes == 4 ? DataType::uint32
+                        : bytes == 8 ? DataType::uint64
+                                     : DataType::complex128;
+  StridedCopy copy(type);
+  for (size_t d = 0; d < dims.size(); ++d) copy.dim(dims[d], in_strides[d], out_strides[d]);
+  copy.run(test_pool(), in.data(), in_offset, out.data(), 0);
   EXPECT_EQ(out, expected) << bytes << " bytes";
 }
 
@@ -35,36 +40,31 @@ std::vector<int64_t> dense(const std::vector<int64_t>& dims) {
   return strides;
 }
 
-TEST(ViewCopyKernel, every_transposition) {
-  const std::vector<std::vector<int64_t>> shapes = {{7}, {5, 9}, {64, 48}, {33, 70}, {2, 3, 5}, {3, 17, 20}, {1, 12, 1, 9},
-                                                    {2, 9, 4, 8}, {2, 1, 3, 2, 4}, {16, 8, 2}, {3, 0, 4}};
-  for_each_isa([&] {
-    for (const auto& dims : shapes) {
-      std::vector<int64_t> perm(dims.size());
-      std::iota(perm.begin(), perm.end(), 0);
-      do {
-        std::vector<int64_t> out_dims(dims.size()), in_strides(dims.size());
-        for (size_t d = 0; d < dims.size(); ++d) out_dims[d] = dims[perm[d]], in_strides[d] = dense(dims)[perm[d]];
-        int64_t n = 1;
-        for (int64_t d : dims) n *= d;
-        for (int bytes : {1, 2, 4, 8, 16}) check(bytes, out_dims, in_strides, dense(out_dims), 0, n, n);
-        ViewCopy by_perm, by_strides;
-        ASSERT_TRUE(plan_transpose(4, dims, perm, by_perm));
-        ASSERT_TRUE(plan_copy(4, out_dims, in_strides, dense(out_dims), by_strides));
-        EXPECT_EQ(by_perm.rank, by_strides.rank);
-      } while (std::next_permutation(perm.begin(), perm.end()));
-    }
-  });
+TEST(StridedCopyKernel, every_transposition) {
+  const std::vector<std::vector<int64_t>> shapes = {
+      {7},           {5, 9},       {64, 48},        {33, 70},   {2, 3, 5}, {3, 17, 20},
+      {1, 12, 1, 9}, {2, 9, 4, 8}, {2, 1, 3, 2, 4}, {16, 8, 2}, {3, 0, 4}};
+  for (const auto& dims : shapes) {
+    std::vector<int64_t> perm(dims.size());
+    std::iota(perm.begin(), perm.end(), 0);
+    do {
+      std::vector<int64_t> out_dims(dims.size()), in_strides(dims.size());
+      for (size_t d = 0; d < dims.size(); ++d) out_dims[d] = dims[perm[d]], in_strides[d] = dense(dims)[perm[d]];
+      int64_t n = 1;
+      for (int64_t d : dims) n *= d;
+      for (int bytes : {1, 2, 4, 8, 16}) check(bytes, out_dims, in_strides, dense(out_dims), 0, n, n);
+    } while (std::next_permutation(perm.begin(), perm.end()));
+  }
 }
 
-TEST(ViewCopyKernel, slices_repeats_and_steps) {
+TEST(StridedCopyKernel, slices_repeats_and_steps) {
   for (int bytes : {1, 2, 4, 8}) {
-    check(bytes, {3, 5}, {20, 1}, {5, 1}, 3, 80, 15);             // a window
-    check(bytes, {3, 5}, {20, 2}, {5, 1}, 1, 80, 15);             // every second column
-    check(bytes, {4, 3}, {-10, -3}, {3, 1}, 39, 40, 12);          // backwards
-    check(bytes, {2, 4, 3}, {0, 1, 0}, {12, 3, 1}, 0, 4, 24);     // repeated
-    check(bytes, {6, 10}, {10, 1}, {25, 1}, 0, 60, 160);          // into a wider tensor
-    check(bytes, {9, 2}, {4, 1}, {2, 1}, 1, 40, 18);              // runs of two, not aligned to two
+    check(bytes, {3, 5}, {20, 1}, {5, 1}, 3, 80, 15);                // a window
+    check(bytes, {3, 5}, {20, 2}, {5, 1}, 1, 80, 15);                // every second column
+    check(bytes, {4, 3}, {-10, -3}, {3, 1}, 39, 40, 12);             // backwards
+    check(bytes, {2, 4, 3}, {0, 1, 0}, {12, 3, 1}, 0, 4, 24);        // repeated
+    check(bytes, {6, 10}, {10, 1}, {25, 1}, 0, 60, 160);             // into a wider tensor
+    check(bytes, {9, 2}, {4, 1}, {2, 1}, 1, 40, 18);                 // runs of two, not aligned to two
     check(bytes, {40, 33}, {1, 41}, {50, 1}, 2, 41 * 33 + 2, 2000);  // a transposition out of and into windows
     check(bytes, {}, {}, {}, 0, 1, 1);
   }

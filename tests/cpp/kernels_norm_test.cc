@@ -146,7 +146,7 @@ void check_reduce(const std::vector<int64_t>& dims, unsigned axes, const std::ve
   const int rank = static_cast<int>(dims.size());
   bool reduced[8] = {};
   for (int d = 0; d < rank; ++d) reduced[d] = axes >> d & 1;
-  ReducePlan plan;
+  ReduceDims plan;
   ASSERT_TRUE(plan_reduce(dims, std::span<const bool>(reduced, rank), plan));
   std::vector<std::vector<double>> sets(plan.outputs);
   for (size_t i = 0; i < x.size(); ++i) {
@@ -197,7 +197,7 @@ TEST(ReduceKernel, edges) {
         x[at] = kNan;
         const bool all[] = {true};
         const int64_t dims[] = {static_cast<int64_t>(n)};
-        ReducePlan plan;
+        ReduceDims plan;
         ASSERT_TRUE(plan_reduce(dims, all, plan));
         for (ReduceOp op : {ReduceOp::max, ReduceOp::min, ReduceOp::sum, ReduceOp::log_sum_exp}) {
           float y = 0;
@@ -208,7 +208,7 @@ TEST(ReduceKernel, edges) {
     }
     const int64_t empty[] = {2, 0};
     const bool last[] = {false, true};
-    ReducePlan plan;
+    ReduceDims plan;
     ASSERT_TRUE(plan_reduce(empty, last, plan));
     float y[2];
     reduce(ReduceOp::max, plan, nullptr, y, test_pool());
