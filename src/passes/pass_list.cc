@@ -9,7 +9,10 @@ const std::vector<Pass>& all_passes() {
       {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions},
       {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes},
       // Fusions go here: they see a clean graph and may leave dead nodes.
+      {"fuse_activation", OptLevel::extended, fuse_activation},
       {"dequantized_weight_folding", OptLevel::basic, dequantized_weight_folding},
+      {"fold_conv_scale", OptLevel::basic, fold_conv_scale},
+      {"nchwc_layout", OptLevel::layout, nchwc_layout},
       {"eliminate_dead_nodes_again", OptLevel::basic, eliminate_dead_nodes},
   };
   return passes;
