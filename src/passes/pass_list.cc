@@ -4,6 +4,7 @@ namespace epona {
 
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
+      {"widen_float16", OptLevel::basic, widen_float16},
       {"eliminate_identity", OptLevel::basic, eliminate_identity},
       {"constant_folding", OptLevel::basic, constant_folding},
       {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions},

@@ -4,6 +4,7 @@
 namespace epona {
 
 // One function a file; the order is in pass_list.cc.
+int widen_float16(Graph& graph, const PassContext& context);
 int constant_folding(Graph& graph, const PassContext& context);
 int dequantized_weight_folding(Graph& graph, const PassContext& context);
 int eliminate_identity(Graph& graph, const PassContext& context);
