@@ -126,6 +126,7 @@ def worker(pipe, module_name, cases, level):
     module = importlib.import_module(module_name)
     if hasattr(module, "set_default_logger_severity"):
         module.set_default_logger_severity(4)
+    pipe.send("ready")
     while (index := pipe.recv()) is not None:
         try:
             run_case(module, cases[index], level=level)
@@ -145,6 +146,10 @@ class Worker:
         self.process.start()
         child.close()
         self.index = None
+        try:
+            self.pipe.recv()
+        except EOFError:
+            raise SystemExit(f"cannot import {module_name}") from None
 
     def give(self, index):
         self.index, self.started = index, time.monotonic()
