@@ -23,6 +23,7 @@ enum class ActivationKind : uint8_t {
   softplus,
   softsign,
   mish,
+  fake_quant8,  ///< QuantizeLinear to 8 bits and back: a * clip(round(x / a), b, b + 255); b = lowest - zero point
 };
 
 /// A function and its parameters. NaN in gives NaN out.

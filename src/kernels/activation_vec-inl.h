@@ -58,6 +58,9 @@ HWY_INLINE V activate_vec(D d, V x, float a, float b) {
     return softplus(d, x);
   } else if constexpr (K == A::softsign) {
     return hn::Div(x, hn::Add(one, hn::Abs(x)));
+  } else if constexpr (K == A::fake_quant8) {
+    const V steps = hn::Round(hn::Div(x, hn::Set(d, a)));  // ties to even, as QuantizeLinear
+    return hn::Mul(hn::Set(d, a), at_most(hn::Set(d, b + 255.0f), at_least(hn::Set(d, b), steps)));
   } else {
     static_assert(K == A::mish);
     // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2); it is 1 from x = 20 on
@@ -93,6 +96,7 @@ HWY_INLINE void with_activation(ActivationKind kind, F&& fn) {
     EPONA_ACTIVATION(softplus)
     EPONA_ACTIVATION(softsign)
     EPONA_ACTIVATION(mish)
+    EPONA_ACTIVATION(fake_quant8)
 #undef EPONA_ACTIVATION
   }
 }

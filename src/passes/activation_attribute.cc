@@ -9,8 +9,9 @@ namespace {
 // In the order of ActivationKind.
 constexpr const char* kNames[] = {"none", "relu",      "clip",             "leaky_relu", "hard_sigmoid", "hard_swish",
                                   "sigmoid", "tanh",   "silu",             "gelu",       "gelu_tanh",    "thresholded_relu",
-                                  "elu",  "celu",      "selu",             "softplus",   "softsign",     "mish"};
-static_assert(std::size(kNames) == static_cast<size_t>(ActivationKind::mish) + 1);
+                                  "elu",  "celu",      "selu",             "softplus",   "softsign",     "mish",
+                                  "fake_quant8"};
+static_assert(std::size(kNames) == static_cast<size_t>(ActivationKind::fake_quant8) + 1);
 
 float attribute(const Graph& graph, const Node& node, const char* key, float otherwise) {
   const float* value = graph.attribute<float>(node, key);
