@@ -193,6 +193,12 @@ void Frame::build_step(SegmentFrame& frame, int s) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     int slot = step.outputs[o];
     if (slot < 0 || plan_->slots[slot].bound_output >= 0) continue;
+    if (slots_[slot].tensor.type == DataType::string) {
+      // Strings are objects: they keep memory of their own, which runs assign over.
+      slots_[slot].tensor = Tensor::allocate(DataType::string, slots_[slot].tensor.shape);
+      offset_[slot] = -1;
+      continue;
+    }
     int64_t offset = -1;
     for (size_t i = 0; o == 0 && i < step.inputs.size() && i < 32; ++i) {
       if (!(step.inplace >> i & 1) || step.inputs[i] < 0) continue;

@@ -131,6 +131,20 @@ g (float[N] x) => (float y) {
   EXPECT_FLOAT_EQ(read(out[0])[2999], 2);
 }
 
+TEST(Session, StringsInsideAGraph) {
+  Session session = make(R"(
+<ir_version: 10, opset_import: ["" : 20]>
+g (string[N] a, string[N] b) => (string[N] y) { ab = StringConcat(a, b) i = Identity(ab) y = StringConcat(i, ab) })",
+                         quiet(OptLevel::none));
+  std::string a[] = {"one", "a string that is too long for the short form"}, b[] = {"", "x"};
+  for (int round = 0; round < 3; ++round) {
+    std::vector<RuntimeValue> in{Tensor::of<std::string>({2}, a), Tensor::of<std::string>({2}, b)}, out(1);
+    session.run_positional(in, out);
+    EXPECT_EQ(out[0].tensor.as<std::string>()[0], "oneone");
+    EXPECT_EQ(out[0].tensor.as<std::string>()[1], a[1] + "x" + a[1] + "x");
+  }
+}
+
 TEST(Session, OutputsThatAreInputsConstantsOrTwiceTheSame) {
   for (OptLevel level : {OptLevel::none, OptLevel::all}) {
     Session session = make(R"(
