@@ -11,6 +11,7 @@ const std::vector<Pass>& all_passes() {
       {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes},
       // Fusions go here: they see a clean graph and may leave dead nodes.
       {"fuse_activation", OptLevel::extended, fuse_activation},
+      {"expand_quantized_operators", OptLevel::extended, expand_quantized_operators},
       {"fuse_fake_quantization", OptLevel::extended, fuse_fake_quantization},
       {"dequantized_weight_folding", OptLevel::basic, dequantized_weight_folding},
       {"fold_conv_scale", OptLevel::basic, fold_conv_scale},
