@@ -106,6 +106,13 @@ class Builder {
     if (!scope.parent) return kNone;
     ValueId outer = lookup(name, *scope.parent);
     if (outer == kNone) return kNone;
+    // A constant of an enclosing graph is one here too: kernels can then pack it.
+    const Value& source = scope.parent->graph->values[outer];
+    if (source.constant && !source.is_input) {
+      ValueId copy = scope.graph->add_value(name, source.type);
+      scope.graph->values[copy].constant = source.constant;
+      return copy;
+    }
     int slot = static_cast<int>(scope.owner->captures.size());
     for (size_t i = 0; i < scope.owner->captures.size(); ++i)
       if (scope.owner->captures[i] == outer) slot = static_cast<int>(i);
