@@ -98,9 +98,8 @@ struct Product {
   nbits_detail::RoundedA a;
   const float* a_sums;
 
-  int64_t width(int64_t panel) const { return panel == panels.whole ? panels.tail_width : panels.width; }
-  int64_t bytes(int64_t width) const { return block_bytes(g->bits, g->block, g->mode, zeros, width); }
-  const uint8_t* panel(int64_t i) const { return b + i * blocks * bytes(panels.width); }
+  int64_t bytes() const { return block_bytes(g->bits, g->block, g->mode, zeros, panels.width); }
+  const uint8_t* panel(int64_t i) const { return b + i * blocks * bytes(); }
 };
 
 void finish(const Product& p, float* sums, int64_t ld, int64_t row, int64_t column, int64_t rows, int64_t columns) {
@@ -134,11 +133,11 @@ void run_int8(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int6
   const int wide = g.bits == 8;
   alignas(64) float sums[nbits_detail::kMaxRows * nbits_detail::kMaxWidth];
   const auto tile_at = [&](int64_t row, int64_t panel) {
-    const int64_t width = p.width(panel);
     Tile t{};
     t.blocks = p.blocks;
     t.block = g.block;
-    t.block_bytes = p.bytes(width);
+    t.block_bytes = p.bytes();
+    t.zeros = p.zeros;
     t.a = p.a;
     t.a.values += row * p.a.ld;
     t.a.scales += row * p.blocks;
@@ -146,7 +145,7 @@ void run_int8(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int6
     t.b = p.panel(panel);
     t.panel_stride = p.blocks * t.block_bytes;
     t.sums = sums;
-    t.ld = width;
+    t.ld = p.panels.width;
     return t;
   };
   int64_t panel = panel0;
@@ -154,7 +153,7 @@ void run_int8(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int6
     for (; panel + 4 <= std::min(panel1, p.panels.whole); panel += 4) {
       Tile t = tile_at(row0, panel);
       t.ld = 4 * p.panels.width;
-      p.kernels->int8_streams[wide][p.zeros](t);
+      p.kernels->int8_streams[wide](t);
       finish(p, sums, t.ld, row0, panel * p.panels.width, 1, t.ld);
     }
   }
@@ -164,7 +163,7 @@ void run_int8(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int6
     for (int64_t i = 0; i < tiles; ++i) {
       const int64_t row_end = row0 + (row1 - row0) * (i + 1) / tiles;
       const Tile t = tile_at(row, panel);
-      p.kernels->int8[wide][p.zeros][row_end - row][t.ld / p.kernels->lanes - 1](t);
+      p.kernels->int8[wide][row_end - row](t);
       finish(p, sums, t.ld, row, panel * p.panels.width, row_end - row, columns_of(p, panel));
       row = row_end;
     }
@@ -175,17 +174,17 @@ void run_int8(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int6
 void run_f32_row(const Product& p, int64_t panel0, int64_t panel1) {
   alignas(64) float sums[nbits_detail::kMaxWidth];
   for (int64_t panel = panel0; panel < panel1; ++panel) {
-    const int64_t width = p.width(panel);
     Tile t{};
     t.blocks = p.blocks;
     t.block = p.g->block;
-    t.block_bytes = p.bytes(width);
+    t.block_bytes = p.bytes();
+    t.zeros = p.zeros;
     t.a_f32 = p.g->a;
     t.a_sums = p.a_sums;
     t.b = p.panel(panel);
     t.sums = sums;
-    p.kernels->f32[p.zeros][width / p.kernels->lanes - 1](t);
-    finish(p, sums, width, 0, panel * p.panels.width, 1, columns_of(p, panel));
+    p.kernels->f32(t);
+    finish(p, sums, p.panels.width, 0, panel * p.panels.width, 1, columns_of(p, panel));
   }
 }
 
@@ -193,7 +192,7 @@ void run_f32_row(const Product& p, int64_t panel0, int64_t panel1) {
 void run_f32_panel(const Product& p, int64_t panel, float* scratch) {
   const NBitsGemm& g = *p.g;
   const auto& table = gemm_detail::kernels();
-  const int64_t width = p.width(panel);
+  const int64_t width = p.panels.width;
   p.kernels->widen(g.bits, p.zeros, p.blocks, g.block, width, p.panel(panel), scratch);
   alignas(64) float sums[gemm_detail::kMaxRows * gemm_detail::kMaxWidth];
   const int64_t tiles = ceil_div(g.m, table.rows);
@@ -209,7 +208,7 @@ void run_f32_panel(const Product& p, int64_t panel, float* scratch) {
     t.c = sums;
     t.ldc = width;
     t.prefetch = scratch;
-    table.tile[row_end - row][width / table.lanes - 1][0](t);
+    table.tile[row_end - row][1][0](t);
     finish(p, sums, width, row, panel * p.panels.width, row_end - row, columns_of(p, panel));
     row = row_end;
   }
@@ -247,9 +246,8 @@ bool nbits_int8_supported(const NBitsWeights& w) {
 
 size_t packed_nbits_bytes(const NBitsWeights& w, NBitsMode mode) {
   const Panels panels(nbits_detail::kernels().lanes, w.n);
-  const int64_t blocks = ceil_div(w.k, w.block);
-  return sizeof(Header) +
-         static_cast<size_t>(blocks * block_bytes(w.bits, w.block, mode, has_zeros(w), panels.columns()));
+  const int64_t panel_bytes = ceil_div(w.k, w.block) * block_bytes(w.bits, w.block, mode, has_zeros(w), panels.width);
+  return sizeof(Header) + static_cast<size_t>(panels.count() * panel_bytes);
 }
 
 void pack_nbits(const NBitsWeights& w, NBitsMode mode, void* out, ThreadPool* pool) {
@@ -263,8 +261,8 @@ void pack_nbits(const NBitsWeights& w, NBitsMode mode, void* out, ThreadPool* po
   const auto pack = [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const bool tail = p == panels.whole;
-      pack_panel(table, w, mode, p * panels.width, tail ? panels.tail_columns : panels.width,
-                 tail ? panels.tail_width : panels.width, to + p * panel_bytes);
+      pack_panel(table, w, mode, p * panels.width, tail ? panels.tail_columns : panels.width, panels.width,
+                 to + p * panel_bytes);
     }
   };
   if (pool) {

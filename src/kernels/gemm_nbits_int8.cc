@@ -31,6 +31,8 @@ constexpr bool kDot = HWY_TARGET <= HWY_AVX3_DL;
 constexpr int kGroup = kDot ? 4 : 2;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+constexpr int kNv = 2;  // vectors per panel
+constexpr int64_t kWidth = kNv * kLanes;
 
 HWY_INLINE V broadcast4(const uint8_t* p) {
   int32_t four;
@@ -39,7 +41,7 @@ HWY_INLINE V broadcast4(const uint8_t* p) {
 }
 
 /// Sums of one block of one panel with 4-bit weights: u8 x s8 products that cannot saturate, 15 * 127 * 2 in 16 bits.
-template <int kMr, int kNv>
+template <int kMr>
 HWY_INLINE void block_sums4(const uint8_t* b, const uint8_t* const* a, int64_t k0, int64_t block, V (&sum)[kMr][kNv]) {
   const auto mask = hn::Set(DU8(), 15);
   const auto ones = hn::Set(D16(), 1);
@@ -93,7 +95,7 @@ HWY_INLINE void block_sums4(const uint8_t* b, const uint8_t* const* a, int64_t k
   }
 }
 
-template <int kMr, int kNv>
+template <int kMr>
 HWY_INLINE void block_sums8(const uint8_t* b, const uint8_t* const* a, int64_t k0, int64_t block, V (&sum)[kMr][kNv]) {
   HWY_UNROLL(8)
   for (int r = 0; r < kMr; ++r) {
@@ -126,10 +128,9 @@ HWY_INLINE void block_sums8(const uint8_t* b, const uint8_t* const* a, int64_t k
   }
 }
 
-template <int kBits, bool kZeros, int kMr, int kNv, int kPanels>
+template <int kBits, int kMr, int kPanels>
 HWY_NOINLINE void tile_int8(const Tile& t) {
   constexpr DF df;
-  constexpr int64_t kWidth = kNv * kLanes;
   VF acc[kPanels][kMr][kNv];
   HWY_UNROLL(4)
   for (int p = 0; p < kPanels; ++p) {
@@ -149,18 +150,18 @@ HWY_NOINLINE void tile_int8(const Tile& t) {
       const uint8_t* b = t.b + p * t.panel_stride + i * t.block_bytes;
       V sum[kMr][kNv];
       if constexpr (kBits == 4) {
-        block_sums4<kMr, kNv>(b, a, i * t.block, t.block, sum);
+        block_sums4<kMr>(b, a, i * t.block, t.block, sum);
       } else {
-        block_sums8<kMr, kNv>(b, a, i * t.block, t.block, sum);
+        block_sums8<kMr>(b, a, i * t.block, t.block, sum);
       }
       const float* scales = reinterpret_cast<const float*>(b + value_bytes);
       const uint8_t* zeros = b + value_bytes + kWidth * 4;
-      VF scale[kNv], zero[kNv];
+      VF scale[kNv], zero[kNv] = {hn::Zero(df), hn::Zero(df)};
       HWY_UNROLL(2)
       for (int v = 0; v < kNv; ++v) {
         scale[v] = hn::LoadU(df, scales + v * kLanes);
         const hn::Rebind<uint8_t, D> d8;
-        if constexpr (kZeros) zero[v] = hn::ConvertTo(df, hn::PromoteTo(D(), hn::LoadU(d8, zeros + v * kLanes)));
+        if (t.zeros) zero[v] = hn::ConvertTo(df, hn::PromoteTo(D(), hn::LoadU(d8, zeros + v * kLanes)));
       }
       HWY_UNROLL(8)
       for (int r = 0; r < kMr; ++r) {
@@ -169,7 +170,7 @@ HWY_NOINLINE void tile_int8(const Tile& t) {
         HWY_UNROLL(2)
         for (int v = 0; v < kNv; ++v) {
           VF s;
-          if constexpr (kZeros) {
+          if (t.zeros) {
             s = hn::NegMulAdd(zero[v], hn::Set(df, static_cast<float>(a_sum)), hn::ConvertTo(df, sum[r][v]));
           } else {
             s = hn::ConvertTo(df, hn::Sub(sum[r][v], hn::Set(D(), a_sum * (1 << (kBits - 1)))));
@@ -189,11 +190,9 @@ HWY_NOINLINE void tile_int8(const Tile& t) {
   }
 }
 
-template <bool kZeros, int kNv>
 HWY_NOINLINE void tile_f32(const Tile& t) {
   constexpr DF df;
   constexpr DU du;
-  constexpr int64_t kWidth = kNv * kLanes;
   const auto mask = hn::Set(du, 15u);
   VF acc[kNv];
   HWY_UNROLL(2)
@@ -220,7 +219,7 @@ HWY_NOINLINE void tile_f32(const Tile& t) {
     const VF a_sum = hn::Set(df, t.a_sums[i]);
     HWY_UNROLL(2)
     for (int v = 0; v < kNv; ++v) {
-      const VF zero = kZeros ? hn::LoadU(df, scales + kWidth + v * kLanes) : hn::Set(df, 8.0f);
+      const VF zero = t.zeros ? hn::LoadU(df, scales + kWidth + v * kLanes) : hn::Set(df, 8.0f);
       const VF s = hn::NegMulAdd(zero, a_sum, hn::Add(part[0][v], part[1][v]));
       acc[v] = hn::MulAdd(hn::LoadU(df, scales + v * kLanes), s, acc[v]);
     }
@@ -289,11 +288,10 @@ void round_a(int64_t k, int64_t block, const float* a, bool wide, uint8_t* value
   }
 }
 
-template <int kBits, bool kZeros, int kMr>
+template <int kBits, int kMr>
 void fill(Kernels& t) {
-  t.int8[kBits == 8][kZeros][kMr][0] = tile_int8<kBits, kZeros, kMr, 1, 1>;
-  t.int8[kBits == 8][kZeros][kMr][1] = tile_int8<kBits, kZeros, kMr, 2, 1>;
-  if constexpr (kMr < kRows) fill<kBits, kZeros, kMr + 1>(t);
+  t.int8[kBits == 8][kMr] = tile_int8<kBits, kMr, 1>;
+  if constexpr (kMr < kRows) fill<kBits, kMr + 1>(t);
 }
 
 const Kernels& table() {
@@ -303,18 +301,11 @@ const Kernels& table() {
     t.lanes = static_cast<int>(kLanes);
     t.group = kGroup;
     t.wide = !kDot;
-    fill<4, false, 1>(t);
-    fill<4, true, 1>(t);
-    fill<8, false, 1>(t);
-    fill<8, true, 1>(t);
-    t.int8_streams[0][0] = tile_int8<4, false, 1, 2, 4>;
-    t.int8_streams[0][1] = tile_int8<4, true, 1, 2, 4>;
-    t.int8_streams[1][0] = tile_int8<8, false, 1, 2, 4>;
-    t.int8_streams[1][1] = tile_int8<8, true, 1, 2, 4>;
-    t.f32[0][0] = tile_f32<false, 1>;
-    t.f32[0][1] = tile_f32<false, 2>;
-    t.f32[1][0] = tile_f32<true, 1>;
-    t.f32[1][1] = tile_f32<true, 2>;
+    fill<4, 1>(t);
+    fill<8, 1>(t);
+    t.int8_streams[0] = tile_int8<4, 1, 4>;
+    t.int8_streams[1] = tile_int8<8, 1, 4>;
+    t.f32 = tile_f32;
     t.round_a = round_a;
     t.widen = widen;
     return t;
