@@ -114,7 +114,7 @@ void run_block(const Product& p, int64_t row0, int64_t row1, int64_t panel0, int
     const int rows = static_cast<int>(row1 - row0);
     const int64_t whole = std::min(panel1, p.panels.whole);
     int64_t panel = panel0;
-    for (int log2_panels = rows == 1 ? 2 : 1; log2_panels > 0; --log2_panels) {
+    for (int log2_panels = 3 - rows; log2_panels > 0; --log2_panels) {
       const int64_t step = int64_t{1} << log2_panels;
       for (; panel + step <= whole; panel += step) run_tile(p, row0, rows, panel, log2_panels);
     }

@@ -43,6 +43,31 @@ constexpr int kRows = 6;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
 constexpr int kABytes = 4 / kGroup;
 
+HWY_INLINE V broadcast4(const uint8_t* p) {
+  int32_t group;
+  std::memcpy(&group, p, 4);
+  return hn::Set(D(), group);
+}
+
+/// Vector c of a row of B that spans several panels, in the form that multiply_add takes.
+HWY_INLINE auto load_b(const int8_t* b, int64_t panel_stride, int c, int vectors) {
+  const int8_t* at = b + c / vectors * panel_stride + c % vectors * kLanes * kGroup;
+#if HWY_TARGET <= HWY_AVX3_DL
+  return hn::LoadU(DI8(), at);
+#else
+  return hn::PromoteTo(D16(), hn::LoadU(hn::Rebind<int8_t, D16>(), at));
+#endif
+}
+
+template <class B>
+HWY_INLINE V multiply_add(V a, B b, V sum) {
+#if HWY_TARGET <= HWY_AVX3_DL
+  return hn::SumOfMulQuadAccumulate(D(), hn::BitCast(DU8(), a), b, sum);
+#else
+  return hn::Add(sum, hn::WidenMulPairwiseAdd(D(), hn::BitCast(D16(), a), b));
+#endif
+}
+
 template <int kMr, int kNv, int kPanels>
 HWY_NOINLINE void tile(const Tile& t) {
   constexpr D d;
@@ -59,32 +84,19 @@ HWY_NOINLINE void tile(const Tile& t) {
   const int8_t* HWY_RESTRICT b = t.b;
   const int64_t bytes = t.groups * 4, panel_stride = t.panel_stride;
   for (int64_t i = 0; i < bytes; i += 4) {
-    if constexpr (kGroup == 4) {
-      hn::Vec<DI8> row[kCols];
+    if constexpr (kMr == 1) {  // B is used as it comes: registers are short when many panels are read
+      const V x = broadcast4(a[0] + i);
       HWY_UNROLL(16)
-      for (int c = 0; c < kCols; ++c) row[c] = hn::LoadU(DI8(), b + c / kNv * panel_stride + c % kNv * kLanes * kGroup);
-      HWY_UNROLL(16)
-      for (int r = 0; r < kMr; ++r) {
-        int32_t group;
-        std::memcpy(&group, a[r] + i, 4);
-        const auto x = hn::BitCast(DU8(), hn::Set(d, group));
-        HWY_UNROLL(16)
-        for (int c = 0; c < kCols; ++c) sum[r][c] = hn::SumOfMulQuadAccumulate(d, x, row[c], sum[r][c]);
-      }
+      for (int c = 0; c < kCols; ++c) sum[0][c] = multiply_add(x, load_b(b, panel_stride, c, kNv), sum[0][c]);
     } else {
-      constexpr hn::Rebind<int8_t, D16> half;
-      hn::Vec<D16> row[kCols];
+      decltype(load_b(b, 0, 0, 1)) row[kCols];
       HWY_UNROLL(16)
-      for (int c = 0; c < kCols; ++c) {
-        row[c] = hn::PromoteTo(D16(), hn::LoadU(half, b + c / kNv * panel_stride + c % kNv * kLanes * kGroup));
-      }
+      for (int c = 0; c < kCols; ++c) row[c] = load_b(b, panel_stride, c, kNv);
       HWY_UNROLL(16)
       for (int r = 0; r < kMr; ++r) {
-        int32_t group;
-        std::memcpy(&group, a[r] + i, 4);
-        const auto x = hn::BitCast(D16(), hn::Set(d, group));
+        const V x = broadcast4(a[r] + i);
         HWY_UNROLL(16)
-        for (int c = 0; c < kCols; ++c) sum[r][c] = hn::Add(sum[r][c], hn::WidenMulPairwiseAdd(d, x, row[c]));
+        for (int c = 0; c < kCols; ++c) sum[r][c] = multiply_add(x, row[c], sum[r][c]);
       }
     }
     b += kNv * kLanes * kGroup;
@@ -205,7 +217,7 @@ template <int kMr>
 void fill(Kernels& table) {
   table.tile[kMr][0][0] = tile<kMr, 1, 1>;
   table.tile[kMr][1][0] = tile<kMr, 2, 1>;
-  if constexpr (kMr <= 3) table.tile[kMr][1][1] = tile<kMr, 2, 2>;
+  if constexpr (kMr <= 2) table.tile[kMr][1][1] = tile<kMr, 2, 2>;
   if constexpr (kMr == 1) table.tile[kMr][1][2] = tile<kMr, 2, 4>;
   if constexpr (kMr < kRows) fill<kMr + 1>(table);
 }
