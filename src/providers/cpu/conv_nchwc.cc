@@ -111,7 +111,7 @@ class ConvNchwc final : public Kernel {
   Shape kernel_;
   bool from_planes_;
   ConvParams params_;
-  Algorithm conv_{std::in_place_type<ConvDirect>, ConvParams{16, 16}};
+  Algorithm conv_{std::in_place_type<ConvDepthwise>, ConvParams()};  // until choose()
   Tensor packed_;
 };
 
