@@ -1,3 +1,4 @@
+#include <optional>
 #include <variant>
 
 #include "kernels/conv.h"
@@ -37,7 +38,7 @@ class ConvNchwc final : public Kernel {
           packed_ = Tensor::allocate(DataType::float32, Shape{static_cast<int64_t>(conv.packed_floats())});
           conv.pack(weights.as<float>(), bias ? bias->as<float>() : nullptr, packed_.as<float>());
         },
-        conv_);
+        *conv_);
   }
 
   void shapes(ShapeContext& c) const override {
@@ -48,14 +49,14 @@ class ConvNchwc final : public Kernel {
     y.push_back(image.out_w);
     y.push_back(kChannelBlock);
     if (c.has(3) && !(c.in(3) == y)) c.refuse("residual has shape ", c.in(3), "; expected ", y);
-    c.workspace(std::visit([&](auto& conv) { return conv.workspace_bytes(image, c.threads()); }, conv_));
+    c.workspace(std::visit([&](auto& conv) { return conv.workspace_bytes(image, c.threads()); }, *conv_));
     c.out(0, std::move(y));
   }
 
   void run(const RunContext& c) const override {
     const ConvImage image = image_of(c.in(0).shape, c.node());
     const ConvBuffers buffers{c.data<float>(0), packed_.as<float>(), c.data<float>(3), c.out_data<float>(0), c.workspace()};
-    std::visit([&](auto& conv) { conv.run(image, buffers, c.pool()); }, conv_);
+    std::visit([&](auto& conv) { conv.run(image, buffers, c.pool()); }, *conv_);
   }
 
   bool reads_constant(int input) const override { return input == 0 || input == 3; }
@@ -88,11 +89,11 @@ class ConvNchwc final : public Kernel {
 
   void choose(const NodeInfo& info) {
     if (from_planes_) {
-      conv_.emplace<ConvStem>(params_);
+      conv_.emplace(ConvStem(params_));
       return;
     }
     if (ConvDepthwise::supports(params_)) {
-      conv_.emplace<ConvDepthwise>(params_);
+      conv_.emplace(ConvDepthwise(params_));
       return;
     }
     int64_t out_h = 0, out_w = 0;
@@ -101,9 +102,9 @@ class ConvNchwc final : public Kernel {
       out_h = image.out_h, out_w = image.out_w;
     }
     switch (choose_conv_algorithm(params_, out_h, out_w)) {
-      case ConvAlgorithm::direct: conv_.emplace<ConvDirect>(params_); break;
-      case ConvAlgorithm::winograd2: conv_.emplace<ConvWinograd>(params_, 2); break;
-      case ConvAlgorithm::winograd4: conv_.emplace<ConvWinograd>(params_, 4); break;
+      case ConvAlgorithm::direct: conv_.emplace(ConvDirect(params_)); break;
+      case ConvAlgorithm::winograd2: conv_.emplace(ConvWinograd(params_, 2)); break;
+      case ConvAlgorithm::winograd4: conv_.emplace(ConvWinograd(params_, 4)); break;
     }
   }
 
@@ -111,7 +112,7 @@ class ConvNchwc final : public Kernel {
   Shape kernel_;
   bool from_planes_;
   ConvParams params_;
-  Algorithm conv_{std::in_place_type<ConvDepthwise>, ConvParams()};  // until choose()
+  std::optional<Algorithm> conv_;
   Tensor packed_;
 };
 
