@@ -32,7 +32,7 @@ struct Layout {
   bool pack_v = false;
   int64_t keys = 0, values = 0, per_thread = 0;  // sizes
 
-  Layout(const Attention& a, int64_t tile_cols) {
+  Layout(const AttentionCall& a, int64_t tile_cols) {
     panels = (a.kv_len + tile_cols - 1) / tile_cols;
     padded_v = round_up(a.v_dim, tile_cols);
     pack_v = padded_v != a.v_dim;
@@ -43,13 +43,13 @@ struct Layout {
 };
 
 /// One query, or a few: reading keys and values once is what counts.
-bool is_decode(const Attention& a) { return a.q_len * (a.heads / a.kv_heads) <= 16 && a.q_len <= 4; }
+bool is_decode(const AttentionCall& a) { return a.q_len * (a.heads / a.kv_heads) <= 16 && a.q_len <= 4; }
 
 /// Tasks of a decode: each takes a part of the keys of one key head.
 struct DecodeLayout {
   int64_t rows, chunks, chunk_keys, record, tasks;
 
-  DecodeLayout(const Attention& a, int threads) {
+  DecodeLayout(const AttentionCall& a, int threads) {
     rows = a.q_len * (a.heads / a.kv_heads);
     const int64_t units = a.batch * a.kv_heads;
     chunks = std::clamp<int64_t>(2 * threads / std::max<int64_t>(units, 1), 1,
@@ -72,7 +72,7 @@ namespace {
 int64_t tile_cols() { return kTileCols; }
 
 /// Keys of panels [begin, end) as [panel][dim][tile column], the missing ones 0.
-void pack_keys(const Attention& a, float* packed, int64_t begin, int64_t end) {
+void pack_keys(const AttentionCall& a, float* packed, int64_t begin, int64_t end) {
   const int64_t panels = (a.kv_len + kTileCols - 1) / kTileCols;
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t head = unit / panels, first = unit % panels * kTileCols, n = HWY_MIN(kTileCols, a.kv_len - first);
@@ -86,7 +86,7 @@ void pack_keys(const Attention& a, float* packed, int64_t begin, int64_t end) {
 }
 
 /// Values of key heads [begin, end) with their dim padded by zeros.
-void pack_values(const Attention& a, float* packed, int64_t padded, int64_t begin, int64_t end) {
+void pack_values(const AttentionCall& a, float* packed, int64_t padded, int64_t begin, int64_t end) {
   for (int64_t head = begin; head < end; ++head) {
     const float* from = a.v.data + head / a.kv_heads * a.v.batch + head % a.kv_heads * a.v.head;
     float* to = packed + head * a.kv_len * padded;
@@ -98,7 +98,7 @@ void pack_values(const Attention& a, float* packed, int64_t padded, int64_t begi
 }
 
 /// Queries [first, first + rows) of head h of batch entry b. `scratch` holds scores and sums.
-void attend_block(const Attention& a, const Layout& layout, const float* keys, const float* values, int64_t b,
+void attend_block(const AttentionCall& a, const Layout& layout, const float* keys, const float* values, int64_t b,
                   int64_t h, int64_t first, int64_t rows, float* scratch) {
   const int64_t kv_head = h / (a.heads / a.kv_heads), unit = b * a.kv_heads + kv_head;
   const float* q = a.q.data + b * a.q.batch + h * a.q.head + first * a.q.seq;
@@ -116,24 +116,23 @@ void attend_block(const Attention& a, const Layout& layout, const float* keys, c
   KeyRange visible[kQueryBlock];
   int64_t low = a.kv_len, high = 0;
   for (int64_t r = 0; r < rows; ++r) {
-    state[r] = {-HUGE_VALF, 0};
+    state[r] = start_row(a, h);
     visible[r] = visible_keys(a, b, first + r);
     low = HWY_MIN(low, visible[r].first);
-    high = HWY_MAX(high, visible[r].end);
+    high = HWY_MAX(high, visible[r].last);
   }
-  const int64_t mask_base = b * a.mask_batch + h * a.mask_head + first * a.mask_row;
   for (int64_t at = low / kTileCols * kTileCols; at < high; at += kKeyBlock) {
     const int64_t n = HWY_MIN(kKeyBlock, high - at);
     for (int64_t j = 0; j < n; j += kTileCols)
       product_rows<false>(rows, a.dim, q, a.q.seq, k + (at + j) * a.dim, kTileCols, scores + j, kKeyBlock);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = scores + r * kKeyBlock;
-      const int64_t begin = HWY_MAX(visible[r].first - at, int64_t{0}), end = HWY_MIN(visible[r].end - at, n);
+      const int64_t begin = HWY_MAX(visible[r].first - at, int64_t{0}), end = HWY_MIN(visible[r].last - at, n);
       if (begin >= end) {
         std::fill_n(row, n, 0.0f);
         continue;
       }
-      const float max = finish_scores(a, row, begin, end, mask_base + r * a.mask_row + at * a.mask_col);
+      const float max = finish_scores(a, row, begin, end, b, h, first + r, at);
       const float factor = softmax_step(row, begin, end, max, state[r]);
       if (factor != 1.0f && at > low) scale_row(sums + r * layout.padded_v, layout.padded_v, factor);
       std::fill(row, row + begin, 0.0f);
@@ -202,7 +201,7 @@ HWY_INLINE void add_all_values(const float* weights, int64_t n, const float* v, 
 }
 
 /// One task of a decode: keys [begin, end) of one key head, for all the queries that share it.
-void decode_part(const Attention& a, int64_t unit, int64_t begin, int64_t end, float* record) {
+void decode_part(const AttentionCall& a, int64_t unit, int64_t begin, int64_t end, float* record) {
   const int64_t group = a.heads / a.kv_heads, rows = group * a.q_len, b = unit / a.kv_heads,
                 kv_head = unit % a.kv_heads;
   const float* k = a.k.data + b * a.k.batch + kv_head * a.k.head;
@@ -210,21 +209,22 @@ void decode_part(const Attention& a, int64_t unit, int64_t begin, int64_t end, f
   auto* state = reinterpret_cast<RowState*>(record + rows * a.v_dim);
   float* scores = record + rows * (a.v_dim + 2);
   std::fill_n(record, rows * a.v_dim, 0.0f);
-  std::fill_n(state, rows, RowState{-HUGE_VALF, 0});
+  // A sink counts once: in the part that begins with key 0.
+  for (int64_t r = 0; r < rows; ++r)
+    state[r] = begin == 0 ? start_row(a, kv_head * group + r / a.q_len) : RowState{-HUGE_VALF, 0};
   for (int64_t at = begin; at < end; at += kDecodeKeys) {
     const int64_t n = HWY_MIN(kDecodeKeys, end - at);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t h = kv_head * group + r / a.q_len, i = r % a.q_len;
       const KeyRange visible = visible_keys(a, b, i);
-      const int64_t from = HWY_MAX(visible.first - at, int64_t{0}), to = HWY_MIN(visible.end - at, n);
+      const int64_t from = HWY_MAX(visible.first - at, int64_t{0}), to = HWY_MIN(visible.last - at, n);
       if (from >= to) continue;
       const float* q = a.q.data + b * a.q.batch + h * a.q.head + i * a.q.seq;
       float* row = scores + r * kDecodeKeys;
       int64_t j = from;
       for (; j + 4 <= to; j += 4) dot4(q, k + (at + j) * a.k.seq, a.k.seq, a.dim, row + j);
       for (; j < to; ++j) row[j] = dot(q, k + (at + j) * a.k.seq, a.dim);
-      const int64_t mask_at = b * a.mask_batch + h * a.mask_head + i * a.mask_row + at * a.mask_col;
-      const float max = finish_scores(a, row, from, to, mask_at);
+      const float max = finish_scores(a, row, from, to, b, h, i, at);
       const float factor = softmax_step(row, from, to, max, state[r]);
       float* sums = record + r * a.v_dim;
       if (factor != 1.0f) scale_row(sums, a.v_dim, factor);
@@ -234,7 +234,7 @@ void decode_part(const Attention& a, int64_t unit, int64_t begin, int64_t end, f
 }
 
 /// Joins the parts of one key head and writes its rows.
-void decode_merge(const Attention& a, int64_t unit, float* records, int64_t stride, int64_t parts) {
+void decode_merge(const AttentionCall& a, int64_t unit, float* records, int64_t stride, int64_t parts) {
   const AttTag d;
   const int64_t group = a.heads / a.kv_heads, rows = group * a.q_len, b = unit / a.kv_heads,
                 kv_head = unit % a.kv_heads;
@@ -274,7 +274,7 @@ HWY_EXPORT(attend_block);
 HWY_EXPORT(decode_part);
 HWY_EXPORT(decode_merge);
 
-size_t attention_workspace(const Attention& a, int threads) {
+size_t attention_workspace(const AttentionCall& a, int threads) {
   int64_t floats;
   if (is_decode(a)) {
     const DecodeLayout layout(a, threads);
@@ -288,7 +288,7 @@ size_t attention_workspace(const Attention& a, int threads) {
 
 namespace {
 
-void decode(const Attention& a, float* workspace, ThreadPool& pool) {
+void decode(const AttentionCall& a, float* workspace, ThreadPool& pool) {
   const DecodeLayout layout(a, pool.threads());
   const auto part = HWY_DYNAMIC_POINTER(decode_part);
   const auto merge = HWY_DYNAMIC_POINTER(decode_merge);
@@ -308,7 +308,7 @@ void decode(const Attention& a, float* workspace, ThreadPool& pool) {
 
 }  // namespace
 
-void attention(const Attention& a, void* workspace, ThreadPool& pool) {
+void attention(const AttentionCall& a, void* workspace, ThreadPool& pool) {
   if (a.batch * a.heads * a.q_len * a.v_dim == 0) return;
   auto* floats = static_cast<float*>(workspace);
   if (is_decode(a)) return decode(a, floats, pool);

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/function_ref.h"
 #include "base/thread_pool.h"
 
 namespace epona {
@@ -12,8 +13,19 @@ struct AttentionInput {
   int64_t batch = 0, head = 0, seq = 0;
 };
 
+/// The keys [first, last) that a query may see.
+struct KeyRange {
+  int64_t first, last;
+};
+
+/// Added to the scores: element (b, h, i, j) at data[b batch + h head + i row + j col]; strides of 0 repeat.
+struct AttentionBias {
+  const float* data = nullptr;
+  int64_t batch = 0, head = 0, row = 0, col = 1;
+};
+
 /// out = softmax(scale Q K^T + mask) V for every batch entry and head.
-struct Attention {
+struct AttentionCall {
   int64_t batch = 0;
   int64_t heads = 0, kv_heads = 0;  ///< heads is a multiple of kv_heads: neighbouring heads share keys and values
   int64_t q_len = 0, kv_len = 0;
@@ -23,25 +35,21 @@ struct Attention {
   int64_t out_batch = 0, out_head = 0, out_seq = 0;  ///< like the strides of AttentionInput
 
   float scale = 1;
-  float softcap = 0;  ///< not 0: scores become softcap tanh(score / softcap) before the mask
-  bool causal = false;
-  /// Keys that come before the first query: query i sees keys up to i + past.
-  int64_t past = 0;
-  const int64_t* pasts = nullptr;    ///< [batch], instead of `past`
-  const int64_t* kv_lens = nullptr;  ///< [batch]: only the first so many keys count
-  int64_t window = 0;                ///< not 0: query i sees only the last `window` keys up to i + past
-  /// Added to the scores, or, if boolean, false takes the key out: element (b, h, i, j) at the sum of the strides.
-  const float* mask = nullptr;
-  const bool* bool_mask = nullptr;
-  int64_t mask_batch = 0, mask_head = 0, mask_row = 0, mask_col = 0;  ///< 0 where repeated
-  /// What a query gets that may see no key at all: 0, or else NaN, which is what the formula gives.
-  bool zero_when_masked = false;
+  float softcap = 0;         ///< not 0: scores become softcap tanh(score / softcap) before the bias
+  AttentionBias bias, mask;  ///< -infinity takes a key out
+  /// The keys that query i of batch entry b may see; null: all.
+  const FunctionRef<KeyRange(int64_t b, int64_t i)>* visible = nullptr;
+  /// Per head: exp(sink) is added to the softmax's denominator. `smooth` is a sink of 0 for every head.
+  const float* sink = nullptr;
+  bool smooth = false;
+  /// What a query gets that may see no key: 0, or else NaN, which is what the formula gives.
+  bool zero_when_masked = true;
 };
 
 /// Bytes of scratch that attention() needs on a pool of that many threads; pointers do not matter.
-size_t attention_workspace(const Attention& a, int threads);
+size_t attention_workspace(const AttentionCall& a, int threads);
 
 /// `workspace` must be 64-byte aligned. `out` may not overlap the inputs.
-void attention(const Attention& a, void* workspace, ThreadPool& pool);
+void attention(const AttentionCall& a, void* workspace, ThreadPool& pool);
 
 }  // namespace epona

@@ -96,53 +96,62 @@ struct RowState {
   float max, sum;
 };
 
-/// Keys [first, end) that query i of batch entry b may see.
-struct KeyRange {
-  int64_t first, end;
-};
-inline KeyRange visible_keys(const Attention& a, int64_t b, int64_t i) {
-  KeyRange range{0, a.kv_lens ? HWY_MIN(a.kv_lens[b], a.kv_len) : a.kv_len};
-  const int64_t last = i + (a.pasts ? a.pasts[b] : a.past);
-  if (a.causal) range.end = HWY_MIN(range.end, last + 1);
-  if (a.window > 0) range.first = HWY_MAX(int64_t{0}, last + 1 - a.window);
-  range.end = HWY_MAX(range.end, int64_t{0});
-  range.first = HWY_MIN(range.first, range.end);
+inline KeyRange visible_keys(const AttentionCall& a, int64_t b, int64_t i) {
+  if (!a.visible) return {0, a.kv_len};
+  KeyRange range = (*a.visible)(b, i);
+  range.last = HWY_MIN(range.last, a.kv_len);
+  range.first = HWY_MAX(range.first, int64_t{0});
   return range;
 }
 
-/// scores[j] for j in [first, end): scaled, capped, masked; gives their maximum. `mask_at` is the mask's element for j
-/// 0.
-HWY_INLINE float finish_scores(const Attention& a, float* scores, int64_t first, int64_t end, int64_t mask_at) {
+/// A row of a bias: `row` by key, or `same` for all keys.
+struct BiasRow {
+  const float* row = nullptr;
+  AttVec same;
+
+  HWY_INLINE BiasRow(const AttentionBias& bias, int64_t b, int64_t h, int64_t i, int64_t key)
+      : same(hn::Zero(AttTag())) {
+    if (!bias.data) return;
+    const float* at = bias.data + b * bias.batch + h * bias.head + i * bias.row + key * bias.col;
+    if (bias.col == 0)
+      same = hn::Set(AttTag(), *at);
+    else
+      row = at;
+  }
+  /// A score of +infinity or NaN under a bias of -infinity is out as well.
+  template <class P>
+  HWY_INLINE AttVec apply(AttVec score, int64_t j, P part) const {
+    const AttTag d;
+    const AttVec low = hn::Neg(hn::Inf(d)), add = row ? load(d, row + j, part) : same;
+    return hn::IfThenElse(hn::Eq(add, low), low, hn::Add(score, add));
+  }
+};
+
+/// scores[j] for j in [first, end), the keys from `key` on: scaled, capped, biased; gives their maximum.
+HWY_INLINE float finish_scores(const AttentionCall& a, float* scores, int64_t first, int64_t end, int64_t b, int64_t h,
+                               int64_t i, int64_t key) {
   const AttTag d;
   const AttVec scale = hn::Set(d, a.softcap != 0 ? a.scale / a.softcap : a.scale), cap = hn::Set(d, a.softcap);
   const AttVec low = hn::Neg(hn::Inf(d));
-  const float* mask = a.mask ? a.mask + mask_at : nullptr;
-  const bool* bools = a.bool_mask ? a.bool_mask + mask_at : nullptr;
-  if (bools && a.mask_col == 0) {
-    if (!*bools) {
-      for (int64_t j = first; j < end; ++j) scores[j] = -HUGE_VALF;
-      return -HUGE_VALF;
-    }
-    bools = nullptr;
-  }
-  const AttVec same = hn::Set(d, mask && a.mask_col == 0 ? *mask : 0.0f);
-  const float* column = mask && a.mask_col != 0 ? mask : nullptr;
+  const BiasRow bias(a.bias, b, h, i, key), mask(a.mask, b, h, i, key);
+  const bool biased = a.bias.data != nullptr, masked = a.mask.data != nullptr;
   AttVec max = low;
   for_vectors(d, end - first, [&](int64_t k, auto part) HWY_ATTR {
     const int64_t j = first + k;
     AttVec s = hn::Mul(load(d, scores + j, part), scale);
     if (a.softcap != 0) s = hn::Mul(cap, tanh(d, s));
-    s = hn::Add(s, column ? load(d, column + j, part) : same);
+    if (biased) s = bias.apply(s, j, part);
+    if (masked) s = mask.apply(s, j, part);
     store(s, d, scores + j, part);
     max = hn::Max(max, load_or(low, d, scores + j, part));
   });
-  if (!bools) return hn::ReduceMax(d, max);
-  float best = -HUGE_VALF;
-  for (int64_t j = first; j < end; ++j) {
-    if (!bools[j]) scores[j] = -HUGE_VALF;
-    best = scores[j] > best ? scores[j] : best;
-  }
-  return best;
+  return hn::ReduceMax(d, max);
+}
+
+HWY_INLINE RowState start_row(const AttentionCall& a, int64_t h) {
+  if (a.sink) return {a.sink[h], 1};
+  if (a.smooth) return {0, 1};
+  return {-HUGE_VALF, 0};
 }
 
 /// Turns scores[first, end) into weights relative to the running maximum; gives the factor for what was summed before.
@@ -170,7 +179,7 @@ HWY_INLINE void scale_row(float* x, int64_t n, float factor) {
 }
 
 /// out = x / sum
-HWY_INLINE void finish_row(const Attention& a, const float* x, float sum, float* out) {
+HWY_INLINE void finish_row(const AttentionCall& a, const float* x, float sum, float* out) {
   const AttTag d;
   const bool nothing = sum == 0 && a.zero_when_masked;
   const AttVec f = hn::Set(d, nothing ? 0.0f : 1.0f / sum);

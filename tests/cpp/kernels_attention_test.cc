@@ -8,32 +8,34 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
+double bias_at(const AttentionBias& bias, int64_t b, int64_t h, int64_t i, int64_t j) {
+  return bias.data ? bias.data[b * bias.batch + h * bias.head + i * bias.row + j * bias.col] : 0.0;
+}
+
 /// Row-by-row attention in double.
-std::vector<double> exact_attention(const Attention& a) {
+std::vector<double> exact_attention(const AttentionCall& a) {
   std::vector<double> out(static_cast<size_t>(a.batch * a.heads * a.q_len * a.v_dim));
   for (int64_t b = 0; b < a.batch; ++b) {
     for (int64_t h = 0; h < a.heads; ++h) {
       const int64_t g = h / (a.heads / a.kv_heads);
       for (int64_t i = 0; i < a.q_len; ++i) {
         std::vector<double> p(static_cast<size_t>(a.kv_len), -kInf);
-        double max = -kInf, sum = 0;
-        const int64_t last = i + (a.pasts ? a.pasts[b] : a.past);
-        for (int64_t j = 0; j < (a.kv_lens ? a.kv_lens[b] : a.kv_len); ++j) {
+        const bool sinks = a.sink || a.smooth;
+        const double sink = a.sink ? a.sink[h] : 0;
+        double max = sinks ? sink : -kInf, sum = 0;
+        const KeyRange keys = a.visible ? (*a.visible)(b, i) : KeyRange{0, a.kv_len};
+        for (int64_t j = std::max<int64_t>(0, keys.first); j < std::min(keys.last, a.kv_len); ++j) {
           double s = 0;
           for (int64_t c = 0; c < a.dim; ++c)
             s += double(a.q.data[b * a.q.batch + h * a.q.head + i * a.q.seq + c]) *
                  a.k.data[b * a.k.batch + g * a.k.head + j * a.k.seq + c];
           s *= a.scale;
           if (a.softcap != 0) s = a.softcap * std::tanh(s / a.softcap);
-          const int64_t at = b * a.mask_batch + h * a.mask_head + i * a.mask_row + j * a.mask_col;
-          if (a.mask) s += a.mask[at];
-          if (a.bool_mask && !a.bool_mask[at]) s = -kInf;
-          if (a.causal && j > last) s = -kInf;
-          if (a.window && j <= last - a.window) s = -kInf;
-          p[j] = s;
-          max = std::max(max, s);
+          p[j] = s + bias_at(a.bias, b, h, i, j) + bias_at(a.mask, b, h, i, j);
+          max = std::max(max, p[j]);
         }
         for (double& s : p) s = max == -kInf ? 0 : std::exp(s - max), sum += s;
+        if (sinks) sum += std::exp(sink - max);
         for (int64_t c = 0; c < a.v_dim; ++c) {
           double v = 0;
           for (int64_t j = 0; j < a.kv_len; ++j)
@@ -53,8 +55,7 @@ struct Shape4 {
 /// Fills in tensors, [B, S, H, D] when `inner_heads`, else [B, H, S, D].
 struct Problem {
   std::vector<float> q, k, v, out, mask;
-  std::vector<int64_t> pasts, lens;
-  Attention a;
+  AttentionCall a;
 
   Problem(const Shape4& s, bool inner_heads) {
     a.batch = s.batch, a.heads = s.heads, a.kv_heads = s.kv_heads, a.q_len = s.q_len, a.kv_len = s.kv_len;
@@ -108,43 +109,49 @@ TEST(AttentionKernel, plain) {
   });
 }
 
-TEST(AttentionKernel, causal_masks_lengths_and_windows) {
+TEST(AttentionKernel, visible_keys_softcap_and_sinks) {
   for_each_isa([&] {
     for (const Shape4& s : shapes()) {
       Problem p(s, true);
-      p.a.causal = true;
-      p.a.past = std::max<int64_t>(0, s.kv_len - s.q_len);
+      const int64_t past = std::max<int64_t>(0, s.kv_len - s.q_len);
+      const auto causal = [&](int64_t, int64_t i) { return KeyRange{0, i + past + 1}; };
+      const FunctionRef<KeyRange(int64_t, int64_t)> causal_keys = causal;
+      p.a.visible = &causal_keys;
       p.check("causal");
-      p.a.window = 5;
-      p.check("causal window");
-      p.a.window = 0;
       p.a.softcap = 3;
       p.check("causal softcap");
-      p.a.pasts = (p.pasts = {0, 2, 1}).data();
-      p.a.kv_lens = (p.lens = {s.kv_len, std::max<int64_t>(1, s.kv_len - 3), 1}).data();
-      p.check("lengths");
+      const auto window = [&](int64_t b, int64_t i) {
+        return KeyRange{i + past - 4, std::min(i + past + 1, s.kv_len - b)};
+      };
+      const FunctionRef<KeyRange(int64_t, int64_t)> window_keys = window;
+      p.a.visible = &window_keys;
+      p.check("window");
+      p.a.smooth = true;
+      p.check("smooth softmax");
+      const std::vector<float> sinks = random_floats(static_cast<size_t>(s.heads), -2, 2, 8);
+      p.a.sink = sinks.data();
+      p.check("sinks");
+    }
+  });
+}
 
-      Problem m(s, false);
-      m.mask = random_floats(static_cast<size_t>(s.batch * s.heads * s.q_len * s.kv_len), -3, 3, 9);
-      for (size_t i = 0; i < m.mask.size(); i += 7) m.mask[i] = -kInf;
-      m.a.mask = m.mask.data();
-      m.a.mask_col = 1, m.a.mask_row = s.kv_len, m.a.mask_head = s.q_len * s.kv_len,
-      m.a.mask_batch = s.heads * m.a.mask_head;
-      m.check("full mask");
-      m.a.mask_row = m.a.mask_head = 0, m.a.mask_batch = s.kv_len;
-      m.check("mask of keys");
-      m.a.mask_col = 0, m.a.mask_row = 1;
-      m.check("mask of queries");
-      m.a.mask = nullptr;
-      std::vector<uint8_t> bools(m.mask.size());
-      for (size_t i = 0; i < bools.size(); ++i) bools[i] = i % 3 != 1;
-      m.a.bool_mask = reinterpret_cast<const bool*>(bools.data());
-      m.a.mask_col = 1, m.a.mask_row = s.kv_len, m.a.mask_head = 0, m.a.mask_batch = 0;
-      m.check("boolean mask");
-      std::fill(bools.begin(), bools.end(), 0);
-      m.check("everything masked");
-      m.a.zero_when_masked = true;
-      m.check("everything masked, zero");
+TEST(AttentionKernel, biases) {
+  for_each_isa([&] {
+    for (const Shape4& s : shapes()) {
+      Problem p(s, false);
+      p.mask = random_floats(static_cast<size_t>(s.batch * s.heads * s.q_len * s.kv_len), -3, 3, 9);
+      for (size_t i = 0; i < p.mask.size(); i += 7) p.mask[i] = -kInf;
+      p.a.bias = {p.mask.data(), s.heads * s.q_len * s.kv_len, s.q_len * s.kv_len, s.kv_len, 1};
+      p.check("full bias");
+      p.a.mask = {p.mask.data(), s.kv_len, 0, 0, 1};
+      p.check("and a bias of keys");
+      p.a.bias = {p.mask.data(), 0, 0, 1, 0};
+      p.check("and a bias of queries");
+      p.a.mask = {};
+      std::fill(p.mask.begin(), p.mask.end(), -kInf);
+      p.check("everything masked");
+      p.a.zero_when_masked = false;
+      p.check("everything masked, NaN");
     }
   });
 }

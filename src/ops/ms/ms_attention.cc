@@ -39,7 +39,7 @@ class SelfAttention final : public Kernel {
     if (quantized_)
       for (int i : {3, 6})
         if (c.has(i) && c.in(i).size() != 1) c.refuse("input ", i, " should be a scalar");
-    size_t own = Pieces<float>::bytes(AttentionCore<float>::scratch_size(s.total)) +
+    size_t own = Pieces<float>::bytes(AttentionCore<float>::scratch_size(core_sizes(s), c.threads())) +
                  Pieces<float>::bytes(s.batch * s.length * s.columns) + 64;
     if (c.has(mask_input())) own += Pieces<float>::bytes(s.batch * KeyMask(c, mask_input(), s.batch, s.length, s.total).rows * s.total);
     if (s.past > 0) own += Pieces<float>::bytes(present.size());
@@ -53,7 +53,7 @@ class SelfAttention final : public Kernel {
   void run(const RunContext& c) const override {
     const Sizes s = sizes(c, [&](int i) -> const Shape& { return c.in(i).shape; });
     Pieces<float> pieces(c.workspace());
-    float* scores = pieces.take(AttentionCore<float>::scratch_size(s.total));
+    float* scores = pieces.take(AttentionCore<float>::scratch_size(core_sizes(s), c.pool().threads()));
     float* qkv = pieces.take(s.batch * s.length * s.columns);
     Heads<const float> mask;
     if (c.has(mask_input())) {
@@ -103,6 +103,10 @@ class SelfAttention final : public Kernel {
   };
   int mask_input() const { return quantized_ ? 5 : 3; }
   int past_input() const { return quantized_ ? 8 : 4; }
+
+  AttentionSizes core_sizes(const Sizes& s) const {
+    return {s.batch, heads_, heads_, s.length, s.total, s.head, s.v_head};
+  }
 
   template <class Context, class ShapeOf>
   Sizes sizes(const Context& c, ShapeOf&& shape) const {

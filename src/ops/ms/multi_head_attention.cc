@@ -33,7 +33,7 @@ class MultiHeadAttention final : public Kernel {
     if (c.has(kBias) && c.in(kBias).size() != heads_ * (2 * s.head + s.v_head))
       c.refuse("bias has shape ", c.in(kBias), "; expected {", heads_ * (2 * s.head + s.v_head), "}");
     if (c.has(kAttentionBias)) check_attention_bias(c, kAttentionBias, s.batch, heads_, s.q_len, s.total);
-    size_t own = Pieces<float>::bytes(AttentionCore<float>::scratch_size(s.total));
+    size_t own = Pieces<float>::bytes(AttentionCore<float>::scratch_size(core_sizes(s), c.threads()));
     if (c.has(kMask)) own += Pieces<float>::bytes(s.batch * KeyMask(c, kMask, s.batch, s.q_len, s.total).rows * s.total);
     if (c.has(kBias))
       own += Pieces<float>::bytes(s.batch * heads_ * s.q_len * s.head) +
@@ -50,7 +50,7 @@ class MultiHeadAttention final : public Kernel {
   void run(const RunContext& c) const override {
     const Sizes s = sizes(c, [&](int i) -> const Shape& { return c.in(i).shape; });
     Pieces<float> pieces(c.workspace());
-    float* scores = pieces.take(AttentionCore<float>::scratch_size(s.total));
+    float* scores = pieces.take(AttentionCore<float>::scratch_size(core_sizes(s), c.pool().threads()));
     Heads<const float> mask;
     if (c.has(kMask)) {
       const Tensor& m = c.in(kMask);
@@ -129,6 +129,10 @@ class MultiHeadAttention final : public Kernel {
     float* k = pieces.take(s.batch * heads_ * s.kv_len * s.head);
     float* v = pieces.take(s.batch * heads_ * s.kv_len * s.v_head);
     return {q, k, v};
+  }
+
+  AttentionSizes core_sizes(const Sizes& s) const {
+    return {s.batch, heads_, heads_, s.q_len, s.total, s.head, s.v_head};
   }
 
   template <class Context, class ShapeOf>

@@ -43,7 +43,7 @@ class Attention final : public Kernel {
     Shape key{s.batch, s.kv_heads, s.total, s.head}, value{s.batch, s.kv_heads, s.total, s.v_head};
     Shape qk{s.batch, s.q_heads, s.q_len, s.total};
     const bool double_type = c.in_type(kQ) == DataType::float64;
-    c.workspace(own_bytes(s, c.has(kMask) ? c.in(kMask).size() : 0, double_type ? 8 : 4) +
+    c.workspace(own_bytes(s, c.has(kMask) ? c.in(kMask).size() : 0, double_type ? 8 : 4, c.threads()) +
                 FloatIo::bytes(c, {y, key, value, c.wants(3) ? qk : Shape{0}}));
     c.out(0, std::move(y));
     c.out(1, std::move(key));
@@ -114,10 +114,14 @@ class Attention final : public Kernel {
       c.refuse("attn_mask of shape ", mask, " does not broadcast to ", Shape{full[0], full[1], full[2], full[3]});
   }
 
+  static AttentionSizes core_sizes(const Sizes& s) {
+    return {s.batch, s.q_heads, s.kv_heads, s.q_len, s.total, s.head, s.v_head};
+  }
+
   // Own scratch: scores, the concatenated cache where no output holds it, the mask as numbers.
-  static size_t own_bytes(const Sizes& s, int64_t mask, size_t width) {
+  static size_t own_bytes(const Sizes& s, int64_t mask, size_t width, int threads) {
     auto elements = [&](int64_t n) { return FloatIo::align(static_cast<size_t>(n) * width); };
-    return elements(AttentionCore<float>::scratch_size(s.total)) +
+    return elements(AttentionCore<float>::scratch_size(core_sizes(s), threads)) +
            elements(s.batch * s.kv_heads * s.total * (s.past ? s.head + s.v_head : 0)) + elements(mask) +
            elements(s.total);
   }
@@ -126,14 +130,14 @@ class Attention final : public Kernel {
   void compute(const RunContext& c) const {
     const Sizes s = sizes(c, [&](int i) -> const Shape& { return c.in(i).shape; });
     const int64_t mask_size = c.has(kMask) ? c.in(kMask).size() : 0;
-    FloatIo io(c, own_bytes(s, mask_size, sizeof(T)));
+    FloatIo io(c, own_bytes(s, mask_size, sizeof(T), c.pool().threads()));
     char* scratch = c.workspace_as<char>();
     auto take = [&](int64_t n) {
       T* at = reinterpret_cast<T*>(scratch);
       scratch += FloatIo::align(static_cast<size_t>(n) * sizeof(T));
       return at;
     };
-    T* scores = take(AttentionCore<T>::scratch_size(s.total));
+    T* scores = take(AttentionCore<float>::scratch_size(core_sizes(s), c.pool().threads()));
     auto heads = [&](auto* data, int64_t n, int64_t rows, int64_t columns) {
       return s.flat ? row_major(data, n, rows, columns) : head_major(data, n, rows, columns);
     };

@@ -69,8 +69,47 @@ void AttentionCore<T>::row(int64_t b, int64_t h, int64_t i, T* scores) const {
   }
 }
 
+namespace {
+
+AttentionInput input(const Heads<const float>& view) { return {view.data, view.batch, view.head, view.row}; }
+
+AttentionBias bias_of(const Heads<const float>& view, int64_t step) {
+  return {view.data, view.batch, view.head, view.row, step};
+}
+
+}  // namespace
+
+template <class T>
+void AttentionCore<T>::run_vectors([[maybe_unused]] T* scratch, [[maybe_unused]] ThreadPool& pool) const {
+  if constexpr (std::is_same_v<T, float>) {
+    // Keys behind the end of the bias are masked.
+    const auto within_bias = [&](int64_t b, int64_t i) {
+      KeyRange range = visible(b, i);
+      if (bias.data) range.last = std::min(range.last, bias_len);
+      return range;
+    };
+    const FunctionRef<KeyRange(int64_t, int64_t)> keys = within_bias;
+    const AttentionCall a{.batch = batch, .heads = q_heads, .kv_heads = kv_heads, .q_len = q_len, .kv_len = kv_len,
+                      .dim = head_size, .v_dim = v_head_size, .q = input(q), .k = input(k), .v = input(v),
+                      .out = y.data, .out_batch = y.batch, .out_head = y.head, .out_seq = y.row, .scale = scale,
+                      .softcap = softcap, .bias = bias_of(bias, bias_step), .mask = bias_of(mask, 1), .visible = &keys,
+                      .sink = sink, .smooth = smooth, .zero_when_masked = true};
+    attention(a, scratch, pool);
+  }
+}
+
+template <class T>
+int64_t AttentionCore<T>::scratch_size(const AttentionSizes& s, int threads) {
+  const int64_t scalar = kTasks * s.kv_len;
+  if constexpr (!std::is_same_v<T, float>) return scalar;
+  const AttentionCall a{.batch = s.batch, .heads = s.q_heads, .kv_heads = s.kv_heads, .q_len = s.q_len, .kv_len = s.kv_len,
+                    .dim = s.head, .v_dim = s.v_head, .q = {}, .k = {}, .v = {}, .bias = {}, .mask = {}};
+  return std::max(scalar, static_cast<int64_t>(attention_workspace(a, threads) / sizeof(float)));
+}
+
 template <class T>
 void AttentionCore<T>::run(T* scratch, ThreadPool& pool) const {
+  if (std::is_same_v<T, float> && !qk) return run_vectors(scratch, pool);
   const int64_t rows = batch * q_heads * q_len;
   double cost = 0.5 * static_cast<double>(kv_len * (head_size + v_head_size)) + 4.0 * static_cast<double>(kv_len);
   // Tasks, not single rows: each has its own piece of scratch.

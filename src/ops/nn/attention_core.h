@@ -3,6 +3,7 @@
 
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
+#include "kernels/attention.h"
 
 namespace epona {
 
@@ -24,9 +25,9 @@ Heads<T> row_major(T* data, int64_t heads, int64_t rows, int64_t columns) {
   return {data, heads * rows * columns, columns, heads * columns};
 }
 
-/// The keys [first, last) that a query may see.
-struct KeyRange {
-  int64_t first, last;
+/// What decides how much scratch memory an attention needs.
+struct AttentionSizes {
+  int64_t batch, q_heads, kv_heads, q_len, kv_len, head, v_head;
 };
 
 /// Y = softmax(scale * Q K^T, capped, plus bias, masked) V, with every KV head shared by q_heads / kv_heads query heads.
@@ -51,13 +52,15 @@ struct AttentionCore {
   T* qk = nullptr;
   int qk_mode = 0;
 
-  /// A row whose keys are all masked gives zeros. `scratch` holds scratch_size(kv_len) elements.
+  /// A row whose keys are all masked gives zeros. `scratch` holds scratch_size() elements, 64-byte aligned. In float the
+  /// vector kernel does it, unless a copy of the scores is wanted.
   void run(T* scratch, ThreadPool& pool) const;
-  static int64_t scratch_size(int64_t kv_len) { return kTasks * kv_len; }
+  static int64_t scratch_size(const AttentionSizes& sizes, int threads);
 
  private:
   static constexpr int64_t kTasks = 64;  // rows in work at once
   void row(int64_t b, int64_t h, int64_t i, T* scores) const;
+  void run_vectors(T* scratch, ThreadPool& pool) const;
 };
 
 /// Past and new rows one behind the other in `present`, {batch, heads, past + rows, columns}, of which a view is given.
