@@ -55,6 +55,7 @@ size_t type_bits(DataType type) { return kTypes[static_cast<size_t>(type)].bits;
 
 size_t type_bytes(DataType type, int64_t count) {
   size_t bits = type_bits(type);
+  if (bits == 0) fail(Code::invalid_argument, "a tensor without an element type has no size");
   if (bits < 8) return static_cast<size_t>(checked_add(count, static_cast<int64_t>(8 / bits) - 1)) / (8 / bits);
   return static_cast<size_t>(checked_mul(count, static_cast<int64_t>(bits / 8)));
 }

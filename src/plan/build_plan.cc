@@ -87,6 +87,10 @@ class PlanBuilder {
         Type::Kind kind = plan_->slots[output].type.kind;
         if (kind != Type::Kind::tensor && kind != Type::Kind::unknown) step.dynamic = true;
       }
+      for (int output : step.outputs)
+        if (!step.dynamic && output >= 0 && plan_->slots[output].type.elem == DataType::undefined)
+          fail(Code::invalid_graph, describe(node), ": the type of its output '", plan_->slots[output].name,
+               "' is neither declared nor can it be inferred");
       if (step.dynamic) {
         step.alias = false;
         for (int output : step.outputs)
