@@ -48,31 +48,33 @@ void Regex::add(int state, const Position& position, std::vector<int>& list, std
   }
 }
 
-bool Regex::full_match(std::string_view text) const {
+Regex::Position Regex::position(std::string_view text, size_t at) {
+  std::string_view rest = text.substr(at);
+  bool begin = at == 0, end = rest.empty();
+  uint32_t after = end ? 0 : next_code_point(rest);
+  // Words and line ends are ASCII: the byte before is enough.
+  uint32_t before = begin ? 0 : static_cast<unsigned char>(text[at - 1]);
+  bool word_before = !begin && is_word_code(before), word_after = !end && is_word_code(after);
+  return {begin, end, begin || before == '\n', end || after == '\n', word_before != word_after};
+}
+
+size_t Regex::longest(std::string_view text, size_t from) const {
   std::vector<int> now, next;
   std::vector<char> seen(states_.size());
-  uint32_t before = 0;
-  bool begin = true;
-  auto position = [&](std::string_view rest) {
-    uint32_t after = 0;
-    if (!rest.empty()) {
-      std::string_view copy = rest;
-      after = next_code_point(copy);
-    }
-    bool word_before = !begin && is_word_code(before), word_after = !rest.empty() && is_word_code(after);
-    return Position{begin, rest.empty(), begin || before == '\n', rest.empty() || after == '\n',
-                    word_before != word_after};
-  };
-  add(start_, position(text), now, seen);
-  while (!text.empty() && !now.empty()) {
-    uint32_t code = next_code_point(text);
-    before = code;
-    begin = false;
-    Position here = position(text);
+  size_t at = from, end = std::string_view::npos;
+  add(start_, position(text, at), now, seen);
+  for (;;) {
+    for (int state : now)
+      if (states_[static_cast<size_t>(state)].kind == State::Kind::match) end = at;
+    if (at == text.size() || now.empty()) return end;
+    std::string_view rest = text.substr(at);
+    uint32_t code = next_code_point(rest);
+    at = text.size() - rest.size();
+    Position here = position(text, at);
     next.clear();
     std::fill(seen.begin(), seen.end(), 0);
-    for (int at : now) {
-      const State& s = states_[static_cast<size_t>(at)];
+    for (int state : now) {
+      const State& s = states_[static_cast<size_t>(state)];
       if (s.kind != State::Kind::range_set) continue;
       bool inside =
           std::any_of(s.ranges.begin(), s.ranges.end(), [&](Range r) { return r.low <= code && code <= r.high; });
@@ -80,9 +82,21 @@ bool Regex::full_match(std::string_view text) const {
     }
     now.swap(next);
   }
-  if (!text.empty()) return false;
-  return std::any_of(now.begin(), now.end(),
-                     [&](int at) { return states_[static_cast<size_t>(at)].kind == State::Kind::match; });
+}
+
+// The longest match reaches the end exactly when some match does.
+bool Regex::full_match(std::string_view text) const { return longest(text, 0) == text.size(); }
+
+std::optional<std::pair<size_t, size_t>> Regex::find(std::string_view text, size_t from) const {
+  while (from <= text.size()) {
+    size_t end = longest(text, from);
+    if (end != std::string_view::npos) return std::pair(from, end);
+    if (from == text.size()) break;
+    std::string_view rest = text.substr(from);
+    next_code_point(rest);
+    from = text.size() - rest.size();
+  }
+  return std::nullopt;
 }
 
 }  // namespace epona
