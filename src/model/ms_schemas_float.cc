@@ -137,6 +137,7 @@ void ms_float_schemas(MsOps& ops) {
   op("DynamicQuantizeLSTM", "X:float, W:Q, R:Q, B:float?, sequence_lens:int32?, initial_h:float?, initial_c:float?, "
      "P:float?, W_scale:float, W_zero_point:Q, R_scale:float, R_zero_point:Q -> Y:float?, Y_h:float?, Y_c:float?")
       .types("Q", "uint8,int8").infer(infer_dynamic_quantize_lstm);
+  op("NhwcMaxPool", "x:T -> y:T").types("T", "int8,uint8").infer([](Context& c) { ms::type_from(c, 0, 0); });
   op("Inverse", "X:T -> Y:T").types("T", kFloats).same();
   op("CDist", "A:T, B:T -> C:T").types("T", "float,double").infer([](Context& c) {
     ms::type_from(c, 0, 0);
