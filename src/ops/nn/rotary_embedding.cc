@@ -78,8 +78,8 @@ class RotaryEmbedding final : public Kernel {
     const int64_t rows = s.batch * s.length;
     if (positions)
       for (int64_t i = 0; i < (one ? 1 : rows); ++i) {
-        const int64_t last = one ? positions[0] + s.length - 1 : positions[i];
-        if (positions[i] < 0 || last >= cache[0])
+        // With one position the tokens follow from there.
+        if (positions[i] < 0 || positions[i] > cache[0] - (one ? s.length : 1))
           c.refuse("position ", positions[i], " is out of range for caches of ", cache[0], " positions");
       }
     c.pool().parallel_for(rows, static_cast<double>(s.heads * s.head), [&](int64_t begin, int64_t end) {
