@@ -35,8 +35,8 @@ class BiasAdd final : public Kernel {
   }
 };
 
-/// BiasSoftmax: softmax over the dims from axis on, of data + bias. The bias lacks the dims that it broadcasts over: those
-/// between (is_inner_broadcast) or before.
+/// BiasSoftmax: softmax over the dims from axis on, of data + bias. The bias lacks the dims that it broadcasts over:
+/// those between (is_inner_broadcast) or before.
 class BiasSoftmax final : public Kernel {
  public:
   explicit BiasSoftmax(const NodeInfo& info) : axis_(info.attr("axis", 1)) {

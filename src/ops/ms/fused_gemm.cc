@@ -67,6 +67,4 @@ class FusedGemm final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(fused_gemm) {
-  r.add({.name = "FusedGemm", .domain = "com.microsoft", .make = make_kernel<FusedGemm>});
-}
+EPONA_OPS(fused_gemm) { r.add({.name = "FusedGemm", .domain = "com.microsoft", .make = make_kernel<FusedGemm>}); }

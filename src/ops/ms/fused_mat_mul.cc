@@ -7,8 +7,8 @@ namespace {
 
 /// One operand of FusedMatMul: transBatch moves dim 0 behind the batch dims, trans swaps the last two. Vectors stay.
 struct Operand {
-  Shape shape;               ///< as the product sees it
-  int64_t step, row, col;    ///< elements between matrices, rows and columns
+  Shape shape;             ///< as the product sees it
+  int64_t step, row, col;  ///< elements between matrices, rows and columns
 
   Operand(const Shape& s, bool trans, bool trans_batch) : shape(s) {
     const int rank = s.rank();

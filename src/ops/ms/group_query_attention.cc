@@ -9,12 +9,27 @@ namespace epona {
 namespace {
 
 enum Input {
-  kQuery, kKey, kValue, kPastKey, kPastValue, kSeqlens, kTotal, kCos, kSin, kPositionIds, kAttentionBias, kSink,
-  kScaleK, kScaleV, kNormQ, kNormK, kQuerySeqlens
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kSeqlens,
+  kTotal,
+  kCos,
+  kSin,
+  kPositionIds,
+  kAttentionBias,
+  kSink,
+  kScaleK,
+  kScaleV,
+  kNormQ,
+  kNormK,
+  kQuerySeqlens
 };
 
-/// GroupQueryAttention: causal attention over a cache that grows or is a buffer longer than what is in it. Entry b of the
-/// batch has seqlens_k[b] + 1 tokens after the step; its queries are the last of them.
+/// GroupQueryAttention: causal attention over a cache that grows or is a buffer longer than what is in it. Entry b of
+/// the batch has seqlens_k[b] + 1 tokens after the step; its queries are the last of them.
 class GroupQueryAttention final : public Kernel {
  public:
   explicit GroupQueryAttention(const NodeInfo& info)
@@ -47,13 +62,16 @@ class GroupQueryAttention final : public Kernel {
   void shapes(ShapeContext& c) const override {
     const std::vector<int64_t> total = c.ints(kTotal);
     if (total.size() != 1 || total[0] < 0) c.refuse("total_sequence_length should be one number");
-    const Sizes s = sizes(c, [&](int i) -> const Shape& { return c.in(i); }, total[0]);
-    if (c.in(kSeqlens).size() != s.batch) c.refuse("seqlens_k has shape ", c.in(kSeqlens), "; expected {", s.batch, "}");
+    const Sizes s = sizes(
+        c, [&](int i) -> const Shape& { return c.in(i); }, total[0]);
+    if (c.in(kSeqlens).size() != s.batch)
+      c.refuse("seqlens_k has shape ", c.in(kSeqlens), "; expected {", s.batch, "}");
     if (c.has(kQuerySeqlens) && c.in(kQuerySeqlens).size() != s.batch)
       c.refuse("query_seqlens has shape ", c.in(kQuerySeqlens), "; expected {", s.batch, "}");
     if (rotary_) {
       const Shape &cos = c.in(kCos), &sin = c.in(kSin);
-      if (cos.rank() != 2 || sin != cos || 2 * cos[1] > s.head) c.refuse("cos and sin caches have shapes ", cos, " and ", sin);
+      if (cos.rank() != 2 || sin != cos || 2 * cos[1] > s.head)
+        c.refuse("cos and sin caches have shapes ", cos, " and ", sin);
       if (c.has(kPositionIds) && c.in(kPositionIds) != Shape{s.batch, s.q_len})
         c.refuse("position_ids has shape ", c.in(kPositionIds), "; expected ", Shape{s.batch, s.q_len});
     }
@@ -66,7 +84,7 @@ class GroupQueryAttention final : public Kernel {
     if (c.has(kSink) && c.in(kSink).size() != heads_) c.refuse("head_sink has shape ", c.in(kSink));
     const Shape y{s.batch, s.q_len, heads_ * s.head}, present{s.batch, kv_heads_, s.capacity, s.head};
     const Shape qk{s.batch, heads_, s.q_len, s.total};
-    c.workspace(64 + Pieces<float>::bytes(AttentionCore<float>::scratch_size(s.capacity)) +
+    c.workspace(64 + Pieces<float>::bytes(AttentionCore<float>::scratch_size(core_sizes(s, c.wants(3)), c.threads())) +
                 Pieces<float>::bytes(y.size()) + 2 * Pieces<float>::bytes(present.size()) +
                 FloatIo::bytes(c, {y, present, present, c.wants(3) ? qk : Shape{0}}));
     c.out(0, y);
@@ -76,10 +94,11 @@ class GroupQueryAttention final : public Kernel {
   }
 
   void run(const RunContext& c) const override {
-    const Sizes s = sizes(c, [&](int i) -> const Shape& { return c.in(i).shape; }, *c.data<int32_t>(kTotal));
+    const Sizes s = sizes(
+        c, [&](int i) -> const Shape& { return c.in(i).shape; }, *c.data<int32_t>(kTotal));
     const int64_t cache = s.batch * kv_heads_ * s.capacity * s.head;
     Pieces<float> pieces(c.workspace());
-    float* scores = pieces.take(AttentionCore<float>::scratch_size(s.capacity));
+    float* scores = pieces.take(AttentionCore<float>::scratch_size(core_sizes(s, c.wants(3)), c.pool().threads()));
     float* turned = pieces.take(s.batch * s.q_len * heads_ * s.head);
     float *own_k = pieces.take(cache), *own_v = pieces.take(cache);
     FloatIo io(c, static_cast<size_t>(reinterpret_cast<char*>(pieces.take(0)) - c.workspace_as<char>()));
@@ -114,40 +133,42 @@ class GroupQueryAttention final : public Kernel {
         c.refuse("position ", at, " is out of range for a cos_cache of shape ", c.in(kCos).shape);
       rotate_head(from, to, s.head, cos + at * half, sin + at * half, half, interleaved_);
     };
-    c.pool().parallel_for(s.batch * kv_heads_, 0.4 * static_cast<double>(s.capacity * s.head), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t b = i / kv_heads_, h = i % kv_heads_;
-        const Step step = span(b);
-        float *to_k = present_k + i * s.capacity * s.head, *to_v = present_v + i * s.capacity * s.head;
-        if (past_k) {
-          std::copy_n(past_k + i * s.past_capacity * s.head, step.past * s.head, to_k);
-          std::copy_n(past_v + i * s.past_capacity * s.head, step.past * s.head, to_v);
-        }
-        for (int64_t r = 0; r < step.rows; ++r) {
-          float* row_k = to_k + (step.past + r) * s.head;
-          if (rotary_)
-            turn(b, r, k.at(b, h, r), row_k);
-          else
-            std::copy_n(k.at(b, h, r), s.head, row_k);
-          std::copy_n(v.at(b, h, r), s.head, to_v + (step.past + r) * s.head);
-        }
-        const int64_t used = (step.past + step.rows) * s.head;
-        std::fill(to_k + used, to_k + s.capacity * s.head, 0.0f);
-        std::fill(to_v + used, to_v + s.capacity * s.head, 0.0f);
-      }
-    });
+    c.pool().parallel_for(
+        s.batch * kv_heads_, 0.4 * static_cast<double>(s.capacity * s.head), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t b = i / kv_heads_, h = i % kv_heads_;
+            const Step step = span(b);
+            float *to_k = present_k + i * s.capacity * s.head, *to_v = present_v + i * s.capacity * s.head;
+            if (past_k) {
+              std::copy_n(past_k + i * s.past_capacity * s.head, step.past * s.head, to_k);
+              std::copy_n(past_v + i * s.past_capacity * s.head, step.past * s.head, to_v);
+            }
+            for (int64_t r = 0; r < step.rows; ++r) {
+              float* row_k = to_k + (step.past + r) * s.head;
+              if (rotary_)
+                turn(b, r, k.at(b, h, r), row_k);
+              else
+                std::copy_n(k.at(b, h, r), s.head, row_k);
+              std::copy_n(v.at(b, h, r), s.head, to_v + (step.past + r) * s.head);
+            }
+            const int64_t used = (step.past + step.rows) * s.head;
+            std::fill(to_k + used, to_k + s.capacity * s.head, 0.0f);
+            std::fill(to_v + used, to_v + s.capacity * s.head, 0.0f);
+          }
+        });
     if (rotary_) {
       Heads<float> to = row_major(turned, heads_, s.q_len, s.head);
-      c.pool().parallel_for(s.batch * s.q_len, 1.0 * static_cast<double>(heads_ * s.head), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          for (int64_t h = 0; h < heads_; ++h) {
-            const int64_t b = i / s.q_len, r = i % s.q_len;
-            if (r < span(b).rows)
-              turn(b, r, q.at(b, h, r), to.at(b, h, r));
-            else
-              std::fill_n(to.at(b, h, r), s.head, 0.0f);
-          }
-      });
+      c.pool().parallel_for(s.batch * s.q_len, 1.0 * static_cast<double>(heads_ * s.head),
+                            [&](int64_t begin, int64_t end) {
+                              for (int64_t i = begin; i < end; ++i)
+                                for (int64_t h = 0; h < heads_; ++h) {
+                                  const int64_t b = i / s.q_len, r = i % s.q_len;
+                                  if (r < span(b).rows)
+                                    turn(b, r, q.at(b, h, r), to.at(b, h, r));
+                                  else
+                                    std::fill_n(to.at(b, h, r), s.head, 0.0f);
+                                }
+                            });
       q = row_major<const float>(turned, heads_, s.q_len, s.head);
     }
 
@@ -158,12 +179,18 @@ class GroupQueryAttention final : public Kernel {
       if (window_ > 0) range.first = std::max<int64_t>(0, at + 1 - window_);
       return range;
     };
-    // qk_output covers total_sequence_length keys, the cache may hold more rows.
-    AttentionCore<float> core{.batch = s.batch, .q_heads = heads_, .kv_heads = kv_heads_, .q_len = s.q_len,
-                              .kv_len = c.wants(3) ? s.total : s.capacity, .head_size = s.head, .v_head_size = s.head,
-                              .q = q, .k = head_major<const float>(present_k, kv_heads_, s.capacity, s.head),
+    AttentionCore<float> core{.batch = s.batch,
+                              .q_heads = heads_,
+                              .kv_heads = kv_heads_,
+                              .q_len = s.q_len,
+                              .kv_len = c.wants(3) ? s.total : s.capacity,
+                              .head_size = s.head,
+                              .v_head_size = s.head,
+                              .q = q,
+                              .k = head_major<const float>(present_k, kv_heads_, s.capacity, s.head),
                               .v = head_major<const float>(present_v, kv_heads_, s.capacity, s.head),
-                              .y = row_major(io.out<float>(0), heads_, s.q_len, s.head), .visible = visible};
+                              .y = row_major(io.out<float>(0), heads_, s.q_len, s.head),
+                              .visible = visible};
     core.scale = scale_ != 0 ? scale_ : 1 / std::sqrt(static_cast<float>(s.head));
     core.softcap = softcap_;
     core.bias = attention_bias_view(c, kAttentionBias, io.in<float>(kAttentionBias));
@@ -186,6 +213,11 @@ class GroupQueryAttention final : public Kernel {
   struct Step {
     int64_t past, rows;
   };
+
+  // qk_output covers total_sequence_length keys, the cache may hold more rows.
+  AttentionSizes core_sizes(const Sizes& s, bool wants_qk) const {
+    return {s.batch, heads_, kv_heads_, s.q_len, wants_qk ? s.total : s.capacity, s.head, s.head};
+  }
 
   template <class Context, class ShapeOf>
   Sizes sizes(const Context& c, ShapeOf&& shape, int64_t total) const {
@@ -218,8 +250,8 @@ class GroupQueryAttention final : public Kernel {
   void check_step(const RunContext& c, const Sizes& s, int64_t b, const Step& step) const {
     if (step.past < 0 || step.rows < 0 || step.rows > s.q_len || step.past > s.past_capacity ||
         step.past + step.rows > s.capacity)
-      c.refuse("seqlens_k of entry ", b, " asks for ", step.past, " cached and ", step.rows, " new rows; the past holds ",
-               s.past_capacity, ", total_sequence_length is ", s.total);
+      c.refuse("seqlens_k of entry ", b, " asks for ", step.past, " cached and ", step.rows,
+               " new rows; the past holds ", s.past_capacity, ", total_sequence_length is ", s.total);
   }
 
   int64_t heads_, kv_heads_, window_, qk_output_;

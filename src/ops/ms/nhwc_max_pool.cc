@@ -37,24 +37,25 @@ class NhwcMaxPool final : public Kernel {
     const int64_t channels = xs.back(), in_size = w.in_size() * channels, out_size = w.out_size() * channels;
     const int last = w.rank() - 1;
     const int64_t in_w = w.in[last], out_w = w.out[last];
-    c.pool().parallel_for(xs[0], 0.3 * static_cast<double>(out_size * w.kernel_size()), [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        const T* in = c.data<T>(0) + n * in_size;
-        T* out = c.out_data<T>(0) + n * out_size;
-        std::fill_n(out, out_size, std::numeric_limits<T>::lowest());
-        for_each_row(w, [&](int64_t o, int64_t i, int64_t) {
-          for (int64_t kw = 0; kw < w.kernel[last]; ++kw) {
-            int64_t first, until;
-            w.valid(last, kw, first, until);
-            for (int64_t j = first; j < until; ++j) {
-              const T* from = in + (i * in_w + j * w.stride[last] + kw * w.dilation[last] - w.pad[last]) * channels;
-              T* to = out + (o * out_w + j) * channels;
-              for (int64_t k = 0; k < channels; ++k) to[k] = std::max(to[k], from[k]);
-            }
+    c.pool().parallel_for(
+        xs[0], 0.3 * static_cast<double>(out_size * w.kernel_size()), [&](int64_t begin, int64_t end) {
+          for (int64_t n = begin; n < end; ++n) {
+            const T* in = c.data<T>(0) + n * in_size;
+            T* out = c.out_data<T>(0) + n * out_size;
+            std::fill_n(out, out_size, std::numeric_limits<T>::lowest());
+            for_each_row(w, [&](int64_t o, int64_t i, int64_t) {
+              for (int64_t kw = 0; kw < w.kernel[last]; ++kw) {
+                int64_t first, until;
+                w.valid(last, kw, first, until);
+                for (int64_t j = first; j < until; ++j) {
+                  const T* from = in + (i * in_w + j * w.stride[last] + kw * w.dilation[last] - w.pad[last]) * channels;
+                  T* to = out + (o * out_w + j) * channels;
+                  for (int64_t k = 0; k < channels; ++k) to[k] = std::max(to[k], from[k]);
+                }
+              }
+            });
           }
         });
-      }
-    });
   }
 
   WindowAttributes window_;

@@ -7,8 +7,8 @@
 namespace epona {
 namespace {
 
-/// CausalConvWithState: a depthwise convolution over time whose left padding is the end of the sequence before (or zeros);
-/// output 1 is what the next call needs.
+/// CausalConvWithState: a depthwise convolution over time whose left padding is the end of the sequence before (or
+/// zeros); output 1 is what the next call needs.
 class CausalConvWithState final : public Kernel {
  public:
   explicit CausalConvWithState(const NodeInfo& info) {

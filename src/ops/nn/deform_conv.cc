@@ -8,8 +8,8 @@
 namespace epona {
 namespace {
 
-/// DeformConv in two dims: a convolution whose taps are read at their place plus an offset, bilinearly, zero outside, and
-/// multiplied by a mask.
+/// DeformConv in two dims: a convolution whose taps are read at their place plus an offset, bilinearly, zero outside,
+/// and multiplied by a mask.
 class DeformConv final : public Kernel {
  public:
   explicit DeformConv(const NodeInfo& info)
@@ -20,9 +20,11 @@ class DeformConv final : public Kernel {
 
   void shapes(ShapeContext& c) const override {
     const Shape &x = c.in(0), &w = c.in(1);
-    if (x.rank() != 4 || w.rank() != 4) c.refuse("input ", x, " and weights ", w, ": only two spatial dims are supported");
+    if (x.rank() != 4 || w.rank() != 4)
+      c.refuse("input ", x, " and weights ", w, ": only two spatial dims are supported");
     if (x[1] != checked_mul(w[1], group_) || w[0] % group_ != 0 || x[1] % offset_group_ != 0)
-      c.refuse("input ", x, " and weights ", w, " do not fit ", group_, " groups and ", offset_group_, " offset groups");
+      c.refuse("input ", x, " and weights ", w, " do not fit ", group_, " groups and ", offset_group_,
+               " offset groups");
     const Shape kernel{w[2], w[3]};
     if (!window_.kernel.empty() && Shape(window_.kernel) != kernel)
       c.refuse("kernel_shape is ", Shape(window_.kernel), " but weights have shape ", w);
@@ -98,7 +100,8 @@ class DeformConv final : public Kernel {
         auto at = [&](int64_t i, int64_t k) {
           return i >= 0 && i < height && k >= 0 && k < width ? x[i * width + k] : T(0);
         };
-        value = (1 - dy) * ((1 - dx) * at(r, l) + dx * at(r, l + 1)) + dy * ((1 - dx) * at(r + 1, l) + dx * at(r + 1, l + 1));
+        value = (1 - dy) * ((1 - dx) * at(r, l) + dx * at(r, l + 1)) +
+                dy * ((1 - dx) * at(r + 1, l) + dx * at(r + 1, l + 1));
       }
       out[j] = mask ? value * mask[j] : value;
     }

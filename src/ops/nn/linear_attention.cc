@@ -15,7 +15,9 @@ enum Input { kQuery, kKey, kValue, kPast, kDecay, kBeta };
 class LinearAttention final : public Kernel {
  public:
   explicit LinearAttention(const NodeInfo& info)
-      : q_heads_(info.attr("q_num_heads", 0)), kv_heads_(info.attr("kv_num_heads", 0)), scale_(info.attr("scale", 0.0f)) {
+      : q_heads_(info.attr("q_num_heads", 0)),
+        kv_heads_(info.attr("kv_num_heads", 0)),
+        scale_(info.attr("scale", 0.0f)) {
     if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     if (q_heads_ < 1 || kv_heads_ < 1 || q_heads_ % kv_heads_ != 0)
       info.refuse(Code::invalid_graph, "q_num_heads ", q_heads_, " is not a multiple of kv_num_heads ", kv_heads_);
@@ -23,8 +25,10 @@ class LinearAttention final : public Kernel {
     gated_ = rule == "gated" || rule == "gated_delta";
     delta_ = rule == "delta" || rule == "gated_delta";
     if (!gated_ && !delta_ && rule != "linear") info.refuse(Code::invalid_graph, "update_rule is \"", rule, "\"");
-    if (gated_ != info.has(kDecay)) info.refuse(Code::invalid_graph, "update_rule ", rule, gated_ ? " needs" : " forbids", " decay");
-    if (delta_ != info.has(kBeta)) info.refuse(Code::invalid_graph, "update_rule ", rule, delta_ ? " needs" : " forbids", " beta");
+    if (gated_ != info.has(kDecay))
+      info.refuse(Code::invalid_graph, "update_rule ", rule, gated_ ? " needs" : " forbids", " decay");
+    if (delta_ != info.has(kBeta))
+      info.refuse(Code::invalid_graph, "update_rule ", rule, delta_ ? " needs" : " forbids", " beta");
   }
 
   void shapes(ShapeContext& c) const override {
@@ -116,6 +120,4 @@ class LinearAttention final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(linear_attention) {
-  r.add({.name = "LinearAttention", .since = 27, .make = make_kernel<LinearAttention>});
-}
+EPONA_OPS(linear_attention) { r.add({.name = "LinearAttention", .since = 27, .make = make_kernel<LinearAttention>}); }

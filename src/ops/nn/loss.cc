@@ -6,8 +6,8 @@
 namespace epona {
 namespace {
 
-/// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss over {N, C, spatial dims...}: minus the (log-softmaxed) score of
-/// the target class, weighted by class; targets equal to ignore_index count nothing.
+/// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss over {N, C, spatial dims...}: minus the (log-softmaxed) score
+/// of the target class, weighted by class; targets equal to ignore_index count nothing.
 class Loss final : public Kernel {
  public:
   explicit Loss(const NodeInfo& info)
@@ -16,10 +16,14 @@ class Loss final : public Kernel {
         ignored_(info.attr("ignore_index", 0)) {
     if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     const std::string reduction = info.attr("reduction", "mean");
-    if (reduction == "none") reduction_ = none;
-    else if (reduction == "mean") reduction_ = mean;
-    else if (reduction == "sum") reduction_ = sum;
-    else info.refuse(Code::invalid_graph, "reduction is \"", reduction, "\"; expected none, mean or sum");
+    if (reduction == "none")
+      reduction_ = none;
+    else if (reduction == "mean")
+      reduction_ = mean;
+    else if (reduction == "sum")
+      reduction_ = sum;
+    else
+      info.refuse(Code::invalid_graph, "reduction is \"", reduction, "\"; expected none, mean or sum");
   }
 
   void shapes(ShapeContext& c) const override {

@@ -78,7 +78,8 @@ class MeanVarianceNormalization final : public Kernel {
           squares += v * v;
         });
         const double deviation = std::sqrt(squares / static_cast<double>(n)) + 1e-9;
-        reduced.walk(start, [&](int64_t at) { y[at] = static_cast<T>((static_cast<double>(x[at]) - mean) / deviation); });
+        reduced.walk(start,
+                     [&](int64_t at) { y[at] = static_cast<T>((static_cast<double>(x[at]) - mean) / deviation); });
       }
     });
     io.store();

@@ -42,7 +42,8 @@ class Optimizer final : public Kernel {
     const int n = (c.inputs() - 2) / lists_;
     if (c.in(0).size() != 1 || c.in(1).size() != 1) c.refuse("learning rate and update count should be scalars");
     for (int i = 2; i < c.inputs(); ++i)
-      if (c.in(i) != c.in(2 + (i - 2) % n)) c.refuse("input ", i, " has shape ", c.in(i), "; expected that of its value");
+      if (c.in(i) != c.in(2 + (i - 2) % n))
+        c.refuse("input ", i, " has shape ", c.in(i), "; expected that of its value");
     for (int o = 0; o < c.outputs(); ++o) c.out(o, c.in(2 + o % n));
   }
 
@@ -81,8 +82,8 @@ class Optimizer final : public Kernel {
       }
     } else if (kind_ == adam) {
       const double t = static_cast<double>(step);
-      const T r = static_cast<T>(step > 0 ? rate * std::sqrt(1 - std::pow(double{beta_}, t)) / (1 - std::pow(double{alpha_}, t))
-                                          : rate);
+      const T r = static_cast<T>(
+          step > 0 ? rate * std::sqrt(1 - std::pow(double{beta_}, t)) / (1 - std::pow(double{alpha_}, t)) : rate);
       const T *v = in(2), *h = in(3);
       for (int64_t k = 0; k < size; ++k) {
         const T gradient = norm * x[k] + g[k];
