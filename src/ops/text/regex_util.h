@@ -49,8 +49,18 @@ class Regex {
   size_t longest(std::string_view text, size_t from) const;
   void add(int state, const Position& position, std::vector<int>& list, std::vector<char>& seen) const;
 
+  /// A table over ASCII for patterns without assertions: row of transitions a set of states. Small patterns only.
+  struct Row {
+    int16_t next[128];  ///< a row; kDead
+    bool accepts;
+  };
+  static constexpr int16_t kDead = -1;
+  void build_table();
+  size_t longest_by_table(std::string_view text, size_t from, bool& ascii) const;
+
   std::vector<State> states_;
   int start_ = 0;
+  std::vector<Row> table_;  ///< empty: follow the states
 };
 
 /// A letter, digit or underscore of ASCII: what \w, \b and [[:word:]] mean.
