@@ -62,7 +62,7 @@ install: build
 
 demo: install  ## recognise lines of text: IMAGE=path for your own picture
 	@$(PY) scripts/models.py --only PP-OCRv6_rec_small
-	@$(PY) examples/demo.py $(if $(IMAGE),--image "$(IMAGE)")
+	@$(PY) scripts/demo.py $(if $(IMAGE),"$(IMAGE)")
 
 test: install  ## run every test
 	@PY=$(PY) BUILD=$(BUILD) JOBS=$(JOBS) scripts/test.sh

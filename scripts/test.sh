@@ -14,7 +14,7 @@ run "sizes" "$PY" scripts/check_sizes.py
 run "exports" "$PY" scripts/check_exports.py --build "$BUILD"
 run "wheel" "$PY" scripts/check_wheel.py dist
 run "ctest" ctest --test-dir "$BUILD" --output-on-failure -j "$JOBS"
-run "example" scripts/test_example.sh "$BUILD"
+run "example" "$PY" scripts/test_example.py "$BUILD"
 run "models" "$PY" scripts/models.py --mark core
 for folder in tests/python tests/conformance tests/models; do
   if [ -d "$folder" ]; then run "$folder" "$PY" -m pytest -q "$folder"; fi

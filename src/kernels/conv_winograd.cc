@@ -33,7 +33,7 @@ struct Chunks {
     tiles = image.batch * rows * columns;
     const int64_t points = (m + 2) * (m + 2);
     const int64_t fit = std::clamp(kChunkBytes / (points * channels * 4), kMinChunk, kMaxChunk);
-    count = (tiles + fit - 1) / fit;
+    count = std::max<int64_t>(1, (tiles + fit - 1) / fit);
     capacity = (tiles + count - 1) / count;
   }
   int64_t begin(int64_t chunk) const { return tiles * chunk / count; }

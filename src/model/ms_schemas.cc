@@ -103,6 +103,7 @@ void register_ms_schemas() {
     ms_attention_schemas(ops);
     ms_float_schemas(ops);
     ms_quant_schemas(ops);
+    ms_tensor_schemas(ops);
     for (const MsOp& op : ops) onnx::RegisterSchema(op.build());
   });
 }

@@ -46,6 +46,7 @@ void register_ms_schemas();
 void ms_attention_schemas(MsOps& ops);
 void ms_float_schemas(MsOps& ops);
 void ms_quant_schemas(MsOps& ops);
+void ms_tensor_schemas(MsOps& ops);
 
 // Shape inference that several schemas share. `in` and `out` are positions; an unknown shape is left unknown.
 namespace ms {

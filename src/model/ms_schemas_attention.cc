@@ -31,8 +31,9 @@ void infer_self_attention(Context& c, size_t type_input, size_t past_input) {
   ms::DimProto head = heads > 0 && known(hidden) >= 0 ? dim(known(hidden) / heads) : ms::DimProto();
   if (auto* past = ms::shape_of(c, past_input, 5)) {
     bool shared = ms::attr(c, "past_present_share_buffer", 0);
-    ms::set_dims(c, 1, {past->dim(0), past->dim(1), past->dim(2),
-                        shared ? past->dim(3) : ms::plus(past->dim(3), x->dim(1)), past->dim(4)});
+    ms::set_dims(c, 1,
+                 {past->dim(0), past->dim(1), past->dim(2), shared ? past->dim(3) : ms::plus(past->dim(3), x->dim(1)),
+                  past->dim(4)});
   } else if (past_input >= c.getNumInputs() || !c.getInputType(past_input)) {
     ms::set_dims(c, 1, {dim(2), x->dim(0), dim(heads), x->dim(1), head});
   }
@@ -109,18 +110,23 @@ void ms_attention_schemas(MsOps& ops) {
   auto op = [&](const char* name, const char* signature) -> MsOp& {
     return ops.emplace_back(name, signature).types("T", kHalfAndFloat);
   };
-  op("Attention", "input:T, weights:T, bias:T?, mask_index:int32?, past:T?, attention_bias:T?, "
+  op("Attention",
+     "input:T, weights:T, bias:T?, mask_index:int32?, past:T?, attention_bias:T?, "
      "past_sequence_length:int32? -> output:T, present:T?")
       .infer([](Context& c) { infer_self_attention(c, 0, 4); });
-  op("QAttention", "input:Q, weight:W, bias:T, input_scale:T, weight_scale:T, mask_index:int32?, input_zero_point:Q?, "
+  op("QAttention",
+     "input:Q, weight:W, bias:T, input_scale:T, weight_scale:T, mask_index:int32?, input_zero_point:Q?, "
      "weight_zero_point:W?, past:T? -> output:T, present:T?")
-      .types("Q", "int8,uint8").types("W", "int8,uint8")
+      .types("Q", "int8,uint8")
+      .types("W", "int8,uint8")
       .infer([](Context& c) { infer_self_attention(c, 3, 8); });
-  op("MultiHeadAttention", "query:T, key:T?, value:T?, bias:T?, key_padding_mask:int32?, attention_bias:T?, past_key:T?, "
+  op("MultiHeadAttention",
+     "query:T, key:T?, value:T?, bias:T?, key_padding_mask:int32?, attention_bias:T?, past_key:T?, "
      "past_value:T?, past_sequence_length:int32?, cache_indirection:int32? -> output:T, present_key:T?, "
      "present_value:T?, qk:QK?")
       .infer(infer_multi_head_attention);
-  op("GroupQueryAttention", "query:T, key:T?, value:T?, past_key:C?, past_value:C?, seqlens_k:int32, "
+  op("GroupQueryAttention",
+     "query:T, key:T?, value:T?, past_key:C?, past_value:C?, seqlens_k:int32, "
      "total_sequence_length:int32, cos_cache:T?, sin_cache:T?, position_ids:int64?, attention_bias:T?, head_sink:T?, "
      "k_scale:float?, v_scale:float?, q_norm_weight:T?, k_norm_weight:T?, query_seqlens:int32? -> output:T, "
      "present_key:C?, present_value:C?, output_qk:T?")

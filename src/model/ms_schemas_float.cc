@@ -120,23 +120,40 @@ void ms_float_schemas(MsOps& ops) {
   op("BiasAdd", "X:T, bias:T, skip:T -> Y:T").types("T", kFloats).same();
   op("BiasSoftmax", "data:T, bias:T -> output:T").types("T", kFloats).same();
 
-  op("SkipLayerNormalization", "input:T, skip:T, gamma:T, beta:T?, bias:T? -> output:T, mean:float?, inv_std_var:float?, "
-     "input_skip_bias_sum:T?").types("T", kHalfAndFloat).infer(infer_skip_layer_norm);
-  op("SkipSimplifiedLayerNormalization", "input:T, skip:T, gamma:T, bias:T? -> output:T, mean:float?, "
-     "inv_std_var:float?, input_skip_bias_sum:T?").types("T", kHalfAndFloat).infer(infer_skip_layer_norm);
+  op("SkipLayerNormalization",
+     "input:T, skip:T, gamma:T, beta:T?, bias:T? -> output:T, mean:float?, inv_std_var:float?, "
+     "input_skip_bias_sum:T?")
+      .types("T", kHalfAndFloat)
+      .infer(infer_skip_layer_norm);
+  op("SkipSimplifiedLayerNormalization",
+     "input:T, skip:T, gamma:T, bias:T? -> output:T, mean:float?, "
+     "inv_std_var:float?, input_skip_bias_sum:T?")
+      .types("T", kHalfAndFloat)
+      .infer(infer_skip_layer_norm);
   // onnxruntime puts this one into the standard's own domain.
-  op("SimplifiedLayerNormalization", "X:T, scale:V -> Y:V, inv_std_var:U?", "").types("T", kFloats).types("V", kFloats)
-      .types("U", "float,double").infer(infer_simplified_layer_norm);
-  op("EmbedLayerNormalization", "input_ids:int32, segment_ids:int32?, word_embedding:T, position_embedding:T, "
+  op("SimplifiedLayerNormalization", "X:T, scale:V -> Y:V, inv_std_var:U?", "")
+      .types("T", kFloats)
+      .types("V", kFloats)
+      .types("U", "float,double")
+      .infer(infer_simplified_layer_norm);
+  op("EmbedLayerNormalization",
+     "input_ids:int32, segment_ids:int32?, word_embedding:T, position_embedding:T, "
      "segment_embedding:T?, gamma:T, beta:T, mask:int32?, position_ids:int32? -> output:T, mask_index:int32?, "
-     "embedding_sum:T?").types("T", kHalfAndFloat).infer(infer_embed_layer_norm);
+     "embedding_sum:T?")
+      .types("T", kHalfAndFloat)
+      .infer(infer_embed_layer_norm);
   op("GroupNorm", "X:T, gamma:M, beta:M -> Y:T").types("T", kHalfAndFloat).types("M", kHalfAndFloat).same();
-  op("SkipGroupNorm", "X:T, gamma:M, beta:M, skip:T, bias:T? -> Y:T, S:T?").types("T", kHalfAndFloat)
-      .types("M", kHalfAndFloat).infer(infer_same_two);
+  op("SkipGroupNorm", "X:T, gamma:M, beta:M, skip:T, bias:T? -> Y:T, S:T?")
+      .types("T", kHalfAndFloat)
+      .types("M", kHalfAndFloat)
+      .infer(infer_same_two);
 
-  op("DynamicQuantizeLSTM", "X:float, W:Q, R:Q, B:float?, sequence_lens:int32?, initial_h:float?, initial_c:float?, "
+  op("DynamicQuantizeLSTM",
+     "X:float, W:Q, R:Q, B:float?, sequence_lens:int32?, initial_h:float?, initial_c:float?, "
      "P:float?, W_scale:float, W_zero_point:Q, R_scale:float, R_zero_point:Q -> Y:float?, Y_h:float?, Y_c:float?")
-      .types("Q", "uint8,int8").infer(infer_dynamic_quantize_lstm);
+      .types("Q", "uint8,int8")
+      .infer(infer_dynamic_quantize_lstm);
+  op("NhwcMaxPool", "x:T -> y:T").types("T", "int8,uint8").infer([](Context& c) { ms::type_from(c, 0, 0); });
   op("Inverse", "X:T -> Y:T").types("T", kFloats).same();
   op("CDist", "A:T, B:T -> C:T").types("T", "float,double").infer([](Context& c) {
     ms::type_from(c, 0, 0);

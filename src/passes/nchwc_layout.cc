@@ -151,7 +151,9 @@ bool NchwcRewriter::convert(const Node& node) {
     if (node.op == "MaxPool" || node.op == "AveragePool") return pool(node);
     if (node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool" || node.op == "ReduceMean") return global_pool(node);
     if (node.op == "BatchNormalization") return batch_norm(node);
+    if (node.op == "ConvTranspose") return transposed_convolution(node);
     if (node.op == "Concat") return concat(node);
+    if (node.op == "Resize") return resize(node);
     if (node.op == "Shape") return shape(node);
   }
   return unary(node) || element_wise(node);

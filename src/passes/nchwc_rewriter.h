@@ -34,12 +34,14 @@ class NchwcRewriter {
   // One function a family of operators; each returns false when the node has to stay as it is.
   bool convert(const Node& node);
   bool convolution(const Node& node);
+  bool transposed_convolution(const Node& node);
   bool pool(const Node& node);
   bool global_pool(const Node& node);
   bool batch_norm(const Node& node);
   bool unary(const Node& node);
   bool element_wise(const Node& node);
   bool concat(const Node& node);
+  bool resize(const Node& node);
   bool shape(const Node& node);
 
   bool fuse_residual(const Node& node);

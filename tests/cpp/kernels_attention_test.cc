@@ -34,7 +34,7 @@ std::vector<double> exact_attention(const AttentionCall& a) {
           p[j] = s + bias_at(a.bias, b, h, i, j) + bias_at(a.mask, b, h, i, j);
           max = std::max(max, p[j]);
         }
-        for (double& s : p) s = max == -kInf ? 0 : std::exp(s - max), sum += s;
+        for (double& s : p) s = std::isnan(s) ? s : max == -kInf ? 0 : std::exp(s - max), sum += s;
         if (sinks) sum += std::exp(sink - max);
         for (int64_t c = 0; c < a.v_dim; ++c) {
           double v = 0;

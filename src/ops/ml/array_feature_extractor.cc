@@ -24,10 +24,14 @@ class ArrayFeatureExtractor final : public Kernel {
       if (index[j] < 0 || index[j] >= columns)
         c.refuse("index ", index[j], " is out of range for input of shape ", x.shape);
     switch (x.type == DataType::string ? 0 : type_bits(x.type)) {
-      case 0: return pick<std::string>(c, rows, columns, picks, index);
-      case 32: return pick<uint32_t>(c, rows, columns, picks, index);
-      case 64: return pick<uint64_t>(c, rows, columns, picks, index);
-      default: c.refuse("type ", x.type);
+      case 0:
+        return pick<std::string>(c, rows, columns, picks, index);
+      case 32:
+        return pick<uint32_t>(c, rows, columns, picks, index);
+      case 64:
+        return pick<uint64_t>(c, rows, columns, picks, index);
+      default:
+        c.refuse("type ", x.type);
     }
   }
 

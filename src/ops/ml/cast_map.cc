@@ -14,10 +14,14 @@ class CastMap final : public Kernel {
  public:
   explicit CastMap(const NodeInfo& info) : max_map_(info.attr("max_map", 1)) {
     const std::string to = info.attr("cast_to", "TO_FLOAT"), form = info.attr("map_form", "DENSE");
-    if (to == "TO_FLOAT") type_ = DataType::float32;
-    else if (to == "TO_STRING") type_ = DataType::string;
-    else if (to == "TO_INT64") type_ = DataType::int64;
-    else info.refuse(Code::invalid_graph, "cast_to is \"", to, "\"");
+    if (to == "TO_FLOAT")
+      type_ = DataType::float32;
+    else if (to == "TO_STRING")
+      type_ = DataType::string;
+    else if (to == "TO_INT64")
+      type_ = DataType::int64;
+    else
+      info.refuse(Code::invalid_graph, "cast_to is \"", to, "\"");
     if (form != "DENSE" && form != "SPARSE") info.refuse(Code::invalid_graph, "map_form is \"", form, "\"");
     sparse_ = form == "SPARSE";
     if (sparse_ && (max_map_ < 1 || max_map_ > INT32_MAX)) info.refuse(Code::invalid_graph, "max_map is ", max_map_);

@@ -31,7 +31,8 @@ class DictVectorizer final : public Kernel {
       if (y.type == DataType::string)
         y.as<std::string>()[at] = values.as<std::string>()[i];
       else
-        std::memcpy(y.as<char>() + static_cast<size_t>(at) * width, values.as<char>() + static_cast<size_t>(i) * width, width);
+        std::memcpy(y.as<char>() + static_cast<size_t>(at) * width, values.as<char>() + static_cast<size_t>(i) * width,
+                    width);
     });
     if (!known) c.refuse("map keys of type ", value.map->keys.type);
   }

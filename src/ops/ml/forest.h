@@ -12,11 +12,11 @@ enum class SplitMode : uint8_t { leq, lt, gte, gt, eq, neq, member, leaf };
 struct ForestSource {
   struct Node {
     SplitMode mode = SplitMode::leaf;
-    bool missing_is_true = false;      ///< NaN goes to the true branch
+    bool missing_is_true = false;  ///< NaN goes to the true branch
     int32_t feature = 0;
-    double value = 0;                  ///< threshold
-    int32_t yes = -1, no = -1;         ///< node indices
-    int32_t begin = 0, end = 0;        ///< leaf: its votes; member: its set
+    double value = 0;            ///< threshold
+    int32_t yes = -1, no = -1;   ///< node indices
+    int32_t begin = 0, end = 0;  ///< leaf: its votes; member: its set
   };
   struct Vote {
     int32_t target;
@@ -56,7 +56,8 @@ class Forest {
     auto walk_all = [&](auto&& goes_false) {
       for (int32_t root : roots_) {
         int64_t row = 0;
-        for (; row + kLanes <= rows; row += kLanes) walk<kLanes>(root, x + row * columns, columns, row, goes_false, vote);
+        for (; row + kLanes <= rows; row += kLanes)
+          walk<kLanes>(root, x + row * columns, columns, row, goes_false, vote);
         for (; row < rows; ++row) walk<1>(root, x + row * columns, columns, row, goes_false, vote);
       }
     };
@@ -103,17 +104,24 @@ class Forest {
     const Detail& detail = details_[at];
     if (detail.missing_is_true && std::isnan(v)) return true;
     switch (detail.mode) {
-      case SplitMode::leq: return v <= node.value;
-      case SplitMode::lt: return v < node.value;
-      case SplitMode::gte: return v >= node.value;
-      case SplitMode::gt: return v > node.value;
-      case SplitMode::eq: return v == node.value;
-      case SplitMode::neq: return v != node.value;
+      case SplitMode::leq:
+        return v <= node.value;
+      case SplitMode::lt:
+        return v < node.value;
+      case SplitMode::gte:
+        return v >= node.value;
+      case SplitMode::gt:
+        return v > node.value;
+      case SplitMode::eq:
+        return v == node.value;
+      case SplitMode::neq:
+        return v != node.value;
       case SplitMode::member:
         for (int32_t i = detail.begin; i < detail.end; ++i)
           if (members_[i] == v) return true;
         return false;
-      case SplitMode::leaf: return true;
+      case SplitMode::leaf:
+        return true;
     }
     return true;
   }

@@ -127,11 +127,20 @@ std::vector<double> tensor_doubles(const NodeInfo& info, const char* key, bool r
   values.resize(static_cast<size_t>(tensor->size()));
   for (size_t i = 0; i < values.size(); ++i) {
     switch (tensor->type) {
-      case DataType::float32: values[i] = tensor->as<float>()[i]; break;
-      case DataType::float64: values[i] = tensor->as<double>()[i]; break;
-      case DataType::float16: values[i] = static_cast<float>(tensor->as<Float16>()[i]); break;
-      case DataType::uint8: values[i] = tensor->as<uint8_t>()[i]; break;
-      default: info.refuse(Code::not_implemented, key, " of type ", tensor->type);
+      case DataType::float32:
+        values[i] = tensor->as<float>()[i];
+        break;
+      case DataType::float64:
+        values[i] = tensor->as<double>()[i];
+        break;
+      case DataType::float16:
+        values[i] = static_cast<float>(tensor->as<Float16>()[i]);
+        break;
+      case DataType::uint8:
+        values[i] = tensor->as<uint8_t>()[i];
+        break;
+      default:
+        info.refuse(Code::not_implemented, key, " of type ", tensor->type);
     }
   }
   return values;

@@ -59,6 +59,4 @@ class Imputer final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(imputer) {
-  r.add({.name = "Imputer", .domain = "ai.onnx.ml", .make = make_kernel<Imputer>, .inplace = 1});
-}
+EPONA_OPS(imputer) { r.add({.name = "Imputer", .domain = "ai.onnx.ml", .make = make_kernel<Imputer>, .inplace = 1}); }

@@ -13,8 +13,8 @@ Tensor ints_tensor(const std::vector<int64_t>& list) {
   return Tensor::of<int64_t>(Shape{static_cast<int64_t>(list.size())}, list);
 }
 
-/// LabelEncoder and CategoryMapper: every element is looked up among the keys and replaced by the value there, or by the
-/// default.
+/// LabelEncoder and CategoryMapper: every element is looked up among the keys and replaced by the value there, or by
+/// the default.
 class LabelEncoder final : public Kernel {
  public:
   explicit LabelEncoder(const NodeInfo& info) {
@@ -83,13 +83,20 @@ class LabelEncoder final : public Kernel {
       return *tensor;
     }
     switch (type) {
-      case DataType::string: return Tensor::scalar<std::string>(info.attr("default_string", "_Unused"));
-      case DataType::int64: return Tensor::scalar<int64_t>(info.attr("default_int64", -1));
-      case DataType::float32: return Tensor::scalar<float>(info.attr("default_float", -0.0f));
-      case DataType::float64: return Tensor::scalar<double>(-0.0);
-      case DataType::int32: return Tensor::scalar<int32_t>(-1);
-      case DataType::int16: return Tensor::scalar<int16_t>(-1);
-      default: info.refuse(Code::not_implemented, "values of type ", type);
+      case DataType::string:
+        return Tensor::scalar<std::string>(info.attr("default_string", "_Unused"));
+      case DataType::int64:
+        return Tensor::scalar<int64_t>(info.attr("default_int64", -1));
+      case DataType::float32:
+        return Tensor::scalar<float>(info.attr("default_float", -0.0f));
+      case DataType::float64:
+        return Tensor::scalar<double>(-0.0);
+      case DataType::int32:
+        return Tensor::scalar<int32_t>(-1);
+      case DataType::int16:
+        return Tensor::scalar<int16_t>(-1);
+      default:
+        info.refuse(Code::not_implemented, "values of type ", type);
     }
   }
 

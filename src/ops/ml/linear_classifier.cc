@@ -5,8 +5,8 @@
 namespace epona {
 namespace {
 
-/// LinearClassifier and LinearRegressor: x * coefficients + intercepts, transformed; the classifier also gives the label
-/// of the largest score. One score for two labels stands for (-s, s).
+/// LinearClassifier and LinearRegressor: x * coefficients + intercepts, transformed; the classifier also gives the
+/// label of the largest score. One score for two labels stands for (-s, s).
 class Linear final : public Kernel {
  public:
   explicit Linear(const NodeInfo& info)
@@ -37,7 +37,8 @@ class Linear final : public Kernel {
 
   void shapes(ShapeContext& c) const override {
     const RowsOf size(c, c.in(0));
-    if (size.columns != features_) c.refuse("input ", c.in(0), " has ", size.columns, " features; expected ", features_);
+    if (size.columns != features_)
+      c.refuse("input ", c.in(0), " has ", size.columns, " features; expected ", features_);
     if (classifier_) c.out(0, {size.rows});
     c.out(classifier_ ? 1 : 0, {size.rows, columns_});
     // A row of scores where nobody wants them.
@@ -51,22 +52,23 @@ class Linear final : public Kernel {
     const float* x = numbers_of<float>(c.in(0), scratch + size.rows * columns_);
     const int out = classifier_ ? 1 : 0;
     float* z = c.wants(out) ? c.out_data<float>(out) : scratch;
-    c.pool().parallel_for(size.rows, 0.4 * static_cast<double>(features_ * scores_) + 10, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        float* scores = z + i * columns_;
-        for (int64_t k = 0; k < scores_; ++k)
-          scores[k] = row_dot(x + i * features_, coefficients_.data() + k * features_, features_) +
-                      (intercepts_.empty() ? 0.0f : intercepts_[k]);
-        if (scores_ < columns_) scores[1] = scores[0], scores[0] = -scores[1];
-        int64_t best = 0;
-        for (int64_t k = 1; k < columns_; ++k)
-          if (scores[k] > scores[best]) best = k;
-        post_transform(transform_, scores, columns_);
-        if (!classifier_ || !c.wants(0)) continue;
-        if (columns_ == 1) best = scores[0] >= threshold_ ? 0 : -1;
-        labels_.write(c.out(0), i, best);
-      }
-    });
+    c.pool().parallel_for(
+        size.rows, 0.4 * static_cast<double>(features_ * scores_) + 10, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            float* scores = z + i * columns_;
+            for (int64_t k = 0; k < scores_; ++k)
+              scores[k] = row_dot(x + i * features_, coefficients_.data() + k * features_, features_) +
+                          (intercepts_.empty() ? 0.0f : intercepts_[k]);
+            if (scores_ < columns_) scores[1] = scores[0], scores[0] = -scores[1];
+            int64_t best = 0;
+            for (int64_t k = 1; k < columns_; ++k)
+              if (scores[k] > scores[best]) best = k;
+            post_transform(transform_, scores, columns_);
+            if (!classifier_ || !c.wants(0)) continue;
+            if (columns_ == 1) best = scores[0] >= threshold_ ? 0 : -1;
+            labels_.write(c.out(0), i, best);
+          }
+        });
   }
 
  private:

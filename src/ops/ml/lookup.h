@@ -61,8 +61,8 @@ class Lookup {
   template <class T>
   static int64_t bits(T key) {
     if constexpr (std::is_floating_point_v<T>) {
-      if (key != key) return INT64_MIN;                // one NaN for all
-      if (key == 0) return 0;                          // and one zero
+      if (key != key) return INT64_MIN;  // one NaN for all
+      if (key == 0) return 0;            // and one zero
       return std::bit_cast<int64_t>(static_cast<double>(key));
     } else {
       return key;

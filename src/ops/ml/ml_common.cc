@@ -47,8 +47,10 @@ void post_transform(PostTransform kind, T* scores, int64_t n) {
   };
   if (n == 0) return;
   switch (kind) {
-    case PostTransform::none: return;
-    case PostTransform::softmax: return normalise([](T x, T best) { return std::exp(x - best); });
+    case PostTransform::none:
+      return;
+    case PostTransform::softmax:
+      return normalise([](T x, T best) { return std::exp(x - best); });
     case PostTransform::logistic:
       for (int64_t i = 0; i < n; ++i) scores[i] = logistic(scores[i]);
       return;

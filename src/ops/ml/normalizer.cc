@@ -15,10 +15,14 @@ class Normalizer final : public Kernel {
   explicit Normalizer(const NodeInfo& info) {
     if (!is_ml_number(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     const std::string norm = info.attr("norm", "MAX");
-    if (norm == "MAX") norm_ = max;
-    else if (norm == "L1") norm_ = l1;
-    else if (norm == "L2") norm_ = l2;
-    else info.refuse(Code::invalid_graph, "norm is \"", norm, "\"; expected MAX, L1 or L2");
+    if (norm == "MAX")
+      norm_ = max;
+    else if (norm == "L1")
+      norm_ = l1;
+    else if (norm == "L2")
+      norm_ = l2;
+    else
+      info.refuse(Code::invalid_graph, "norm is \"", norm, "\"; expected MAX, L1 or L2");
   }
   void shapes(ShapeContext& c) const override {
     RowsOf(c, c.in(0));

@@ -56,4 +56,6 @@ class OneHotEncoder final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(one_hot_encoder) { r.add({.name = "OneHotEncoder", .domain = "ai.onnx.ml", .make = make_kernel<OneHotEncoder>}); }
+EPONA_OPS(one_hot_encoder) {
+  r.add({.name = "OneHotEncoder", .domain = "ai.onnx.ml", .make = make_kernel<OneHotEncoder>});
+}

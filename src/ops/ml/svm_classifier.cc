@@ -34,7 +34,8 @@ class SvmClassifier final : public Kernel {
     const size_t pairs = static_cast<size_t>(classes_ * (classes_ - 1) / 2);
     if (vector_count_ > 0) {
       if (static_cast<int64_t>(per_class_.size()) != classes_ || classes_ < 2)
-        info.refuse(Code::invalid_graph, "vectors_per_class has ", per_class_.size(), " entries for ", classes_, " classes");
+        info.refuse(Code::invalid_graph, "vectors_per_class has ", per_class_.size(), " entries for ", classes_,
+                    " classes");
       if (sizes % vector_count_ != 0 || coefficients != vector_count_ * (classes_ - 1))
         info.refuse(Code::invalid_graph, "support_vectors (", sizes, ") and coefficients (", coefficients,
                     ") do not fit ", vector_count_, " vectors and ", classes_, " classes");
@@ -55,7 +56,8 @@ class SvmClassifier final : public Kernel {
 
   void shapes(ShapeContext& c) const override {
     const RowsOf size(c, c.in(0));
-    if (size.columns != features_) c.refuse("input ", c.in(0), " has ", size.columns, " features; expected ", features_);
+    if (size.columns != features_)
+      c.refuse("input ", c.in(0), " has ", size.columns, " features; expected ", features_);
     c.out(0, {size.rows});
     c.out(1, {size.rows, columns_});
     c.workspace(FloatIo::align(static_cast<size_t>(scratch_floats() * size.rows) * sizeof(float)) +
@@ -188,4 +190,6 @@ class SvmClassifier final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(svm_classifier) { r.add({.name = "SVMClassifier", .domain = "ai.onnx.ml", .make = make_kernel<SvmClassifier>}); }
+EPONA_OPS(svm_classifier) {
+  r.add({.name = "SVMClassifier", .domain = "ai.onnx.ml", .make = make_kernel<SvmClassifier>});
+}

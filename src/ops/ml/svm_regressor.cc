@@ -32,7 +32,8 @@ class SvmRegressor final : public Kernel {
 
   void shapes(ShapeContext& c) const override {
     const RowsOf size(c, c.in(0));
-    if (size.columns != features_) c.refuse("input ", c.in(0), " has ", size.columns, " features; expected ", features_);
+    if (size.columns != features_)
+      c.refuse("input ", c.in(0), " has ", size.columns, " features; expected ", features_);
     c.out(0, {size.rows, 1});
     c.workspace(numbers_bytes(c.in_type(0), DataType::float32, c.in(0).size()));
   }

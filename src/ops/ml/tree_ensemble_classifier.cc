@@ -17,7 +17,8 @@ class TreeEnsembleClassifier final : public Kernel {
   explicit TreeEnsembleClassifier(const NodeInfo& info)
       : labels_(info, "classlabels_int64s"), transform_(post_transform_of(info)), forest_(source(info)) {
     for (double base : doubles_of(info, "base_values")) base_.push_back(static_cast<T>(base));
-    if (!base_.empty() && static_cast<int64_t>(base_.size()) != labels_.size() && (labels_.size() > 2 || base_.size() > 1))
+    if (!base_.empty() && static_cast<int64_t>(base_.size()) != labels_.size() &&
+        (labels_.size() > 2 || base_.size() > 1))
       info.refuse(Code::invalid_graph, "base_values has ", base_.size(), " entries for ", labels_.size(), " classes");
   }
 
@@ -55,8 +56,7 @@ class TreeEnsembleClassifier final : public Kernel {
             has[row * classes + vote->target] = 1;
           }
         });
-        for (int64_t row = 0; row < rows; ++row)
-          finish(c, first + row, sums + row * classes, has + row * classes);
+        for (int64_t row = 0; row < rows; ++row) finish(c, first + row, sums + row * classes, has + row * classes);
       }
     });
   }
@@ -95,7 +95,8 @@ class TreeEnsembleClassifier final : public Kernel {
         out[1] = static_cast<float>(s);
         out[0] = margin ? -out[1] : 1.0f - out[1];
         // As onnxruntime does: softmax is not applied to such a pair.
-        if (transform_ == PostTransform::logistic || transform_ == PostTransform::probit) post_transform(transform_, out, 2);
+        if (transform_ == PostTransform::logistic || transform_ == PostTransform::probit)
+          post_transform(transform_, out, 2);
       }
       if (z) std::copy_n(out, classes, z);
     } else {

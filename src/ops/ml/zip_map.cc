@@ -36,6 +36,4 @@ class ZipMap final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(zip_map) {
-  r.add({.name = "ZipMap", .domain = "ai.onnx.ml", .make = make_kernel<ZipMap>, .dynamic = true});
-}
+EPONA_OPS(zip_map) { r.add({.name = "ZipMap", .domain = "ai.onnx.ml", .make = make_kernel<ZipMap>, .dynamic = true}); }

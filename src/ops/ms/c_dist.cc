@@ -13,12 +13,18 @@ class CDist final : public Kernel {
     if (info.in_type(0) != DataType::float32 && info.in_type(0) != DataType::float64)
       info.refuse(Code::not_implemented, "type ", info.in_type(0));
     const std::string metric = info.attr("metric", "sqeuclidean");
-    if (metric == "euclidean") metric_ = euclidean;
-    else if (metric == "sqeuclidean") metric_ = squared;
-    else if (metric == "cityblock") metric_ = cityblock;
-    else if (metric == "chebyshev") metric_ = chebyshev;
-    else if (metric == "cosine") metric_ = cosine;
-    else info.refuse(Code::not_implemented, "metric \"", metric, "\"");
+    if (metric == "euclidean")
+      metric_ = euclidean;
+    else if (metric == "sqeuclidean")
+      metric_ = squared;
+    else if (metric == "cityblock")
+      metric_ = cityblock;
+    else if (metric == "chebyshev")
+      metric_ = chebyshev;
+    else if (metric == "cosine")
+      metric_ = cosine;
+    else
+      info.refuse(Code::not_implemented, "metric \"", metric, "\"");
   }
   void shapes(ShapeContext& c) const override {
     const Shape &a = c.in(0), &b = c.in(1);
@@ -55,11 +61,13 @@ class CDist final : public Kernel {
         const T sum = row_reduce<T>(n, [&](int64_t i) { return (a[i] - b[i]) * (a[i] - b[i]); });
         return metric_ == squared ? sum : std::sqrt(sum);
       }
-      case cityblock: return row_reduce<T>(n, [&](int64_t i) { return std::abs(a[i] - b[i]); });
+      case cityblock:
+        return row_reduce<T>(n, [&](int64_t i) { return std::abs(a[i] - b[i]); });
       case chebyshev:
         for (int64_t i = 0; i < n; ++i) most = std::max(most, std::abs(a[i] - b[i]));
         return most;
-      case cosine: return T(1) - row_dot(a, b, n) / std::sqrt(row_dot(a, a, n) * row_dot(b, b, n));
+      case cosine:
+        return T(1) - row_dot(a, b, n) / std::sqrt(row_dot(a, a, n) * row_dot(b, b, n));
     }
     return most;
   }

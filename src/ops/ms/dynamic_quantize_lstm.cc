@@ -39,7 +39,8 @@ class DynamicQuantizeLstm final : public Recurrent<LstmCell> {
   void dequantize(const NodeInfo& info, const Tensor& q, int scale_input, int d, int64_t rows, int64_t gates,
                   float* out) const {
     const Tensor *scale = info.constant(scale_input), *zero = info.constant(scale_input + 1);
-    if (!scale || (info.has(scale_input + 1) && !zero)) info.refuse(Code::not_implemented, "scales that are not constant");
+    if (!scale || (info.has(scale_input + 1) && !zero))
+      info.refuse(Code::not_implemented, "scales that are not constant");
     const int64_t per = scale->size() / directions_;
     if (scale->type != DataType::float32 || scale->size() != per * directions_ || (per != 1 && per != gates) ||
         (zero && (zero->size() != scale->size() || zero->type != q.type)))
@@ -52,7 +53,8 @@ class DynamicQuantizeLstm final : public Recurrent<LstmCell> {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < gates; ++j) {
         const int64_t k = per == 1 ? 0 : j;
-        out[i * gates + j] = static_cast<float>(number(data[i * gates + j]) - (zeros ? number(zeros[k]) : 0)) * scales[k];
+        out[i * gates + j] =
+            static_cast<float>(number(data[i * gates + j]) - (zeros ? number(zeros[k]) : 0)) * scales[k];
       }
   }
 

@@ -50,31 +50,32 @@ class GroupNorm final : public Kernel {
     const int64_t channel_step = last_ ? 1 : spatial, place_step = last_ ? channels : 1;
     const bool full_skip = skip && c.in(3).shape == shape;
     float* sums = sum_out ? sum_out : c.workspace_as<float>();
-    c.pool().parallel_for(batch * groups_, 6.0 * static_cast<double>(spatial * per_group), [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        const int64_t n = task / groups_, first = task % groups_ * per_group, base = n * channels * spatial;
-        auto each = [&](auto&& fn) {
-          for (int64_t p = 0; p < spatial; ++p)
-            for (int64_t k = first; k < first + per_group; ++k) fn(base + k * channel_step + p * place_step, k);
-        };
-        double total = 0, squares = 0;
-        each([&](int64_t at, int64_t k) {
-          float v = x[at];
-          if (skip) v += full_skip ? skip[at] : skip[n * channels + k];
-          if (bias) v += bias[k];
-          sums[at] = v;
-          total += v;
+    c.pool().parallel_for(
+        batch * groups_, 6.0 * static_cast<double>(spatial * per_group), [&](int64_t begin, int64_t end) {
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t n = task / groups_, first = task % groups_ * per_group, base = n * channels * spatial;
+            auto each = [&](auto&& fn) {
+              for (int64_t p = 0; p < spatial; ++p)
+                for (int64_t k = first; k < first + per_group; ++k) fn(base + k * channel_step + p * place_step, k);
+            };
+            double total = 0, squares = 0;
+            each([&](int64_t at, int64_t k) {
+              float v = x[at];
+              if (skip) v += full_skip ? skip[at] : skip[n * channels + k];
+              if (bias) v += bias[k];
+              sums[at] = v;
+              total += v;
+            });
+            const double count = static_cast<double>(spatial * per_group), mean = total / count;
+            each([&](int64_t at, int64_t) { squares += (sums[at] - mean) * (sums[at] - mean); });
+            const float centre = static_cast<float>(mean);
+            const float inverse = static_cast<float>(1 / std::sqrt(squares / count + static_cast<double>(epsilon_)));
+            each([&](int64_t at, int64_t k) {
+              const float v = (sums[at] - centre) * inverse * gamma[k] + beta[k];
+              y[at] = silu_ ? v / (1 + std::exp(-v)) : v;
+            });
+          }
         });
-        const double count = static_cast<double>(spatial * per_group), mean = total / count;
-        each([&](int64_t at, int64_t) { squares += (sums[at] - mean) * (sums[at] - mean); });
-        const float centre = static_cast<float>(mean);
-        const float inverse = static_cast<float>(1 / std::sqrt(squares / count + static_cast<double>(epsilon_)));
-        each([&](int64_t at, int64_t k) {
-          const float v = (sums[at] - centre) * inverse * gamma[k] + beta[k];
-          y[at] = silu_ ? v / (1 + std::exp(-v)) : v;
-        });
-      }
-    });
     io.store();
   }
 

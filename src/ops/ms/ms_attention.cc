@@ -7,9 +7,9 @@
 namespace epona {
 namespace {
 
-/// Attention and QAttention of com.microsoft: queries, keys and values are one projection of the input, {input, q + k + v
-/// hidden}; past and present are {2, batch, heads, rows, size}. QAttention has 8-bit input and constant 8-bit weights,
-/// which are brought back to float.
+/// Attention and QAttention of com.microsoft: queries, keys and values are one projection of the input, {input, q + k +
+/// v hidden}; past and present are {2, batch, heads, rows, size}. QAttention has 8-bit input and constant 8-bit
+/// weights, which are brought back to float.
 class SelfAttention final : public Kernel {
  public:
   explicit SelfAttention(const NodeInfo& info)
@@ -41,7 +41,8 @@ class SelfAttention final : public Kernel {
         if (c.has(i) && c.in(i).size() != 1) c.refuse("input ", i, " should be a scalar");
     size_t own = Pieces<float>::bytes(AttentionCore<float>::scratch_size(core_sizes(s), c.threads())) +
                  Pieces<float>::bytes(s.batch * s.length * s.columns) + 64;
-    if (c.has(mask_input())) own += Pieces<float>::bytes(s.batch * KeyMask(c, mask_input(), s.batch, s.length, s.total).rows * s.total);
+    if (c.has(mask_input()))
+      own += Pieces<float>::bytes(s.batch * KeyMask(c, mask_input(), s.batch, s.length, s.total).rows * s.total);
     if (s.past > 0) own += Pieces<float>::bytes(present.size());
     if (!packed_) own += Pieces<float>::bytes(static_cast<int64_t>(packed_b_floats(s.input, s.columns)));
     if (quantized_) own += Pieces<float>::bytes(c.in(0).size());
@@ -73,16 +74,24 @@ class SelfAttention final : public Kernel {
       x = io.in<float>(0);
     if (packed) pack_b(s.input, s.columns, io.in<float>(1), s.columns, false, packed, &c.pool());
     Product<float>{s.input, s.columns, packed ? packed : packed_.as<float>()}.run(x, s.batch * s.length, qkv,
-                                                                                 io.in<float>(2), c.pool());
+                                                                                  io.in<float>(2), c.pool());
     const int64_t q_hidden = heads_ * s.head;
     auto view = [&](int64_t offset, int64_t size) {
       return Heads<const float>{qkv + offset, s.length * s.columns, size, s.columns};
     };
     auto visible = [&](int64_t, int64_t i) { return KeyRange{0, causal_ ? s.past + i + 1 : s.total}; };
-    AttentionCore<float> core{.batch = s.batch, .q_heads = heads_, .kv_heads = heads_, .q_len = s.length,
-                              .kv_len = s.total, .head_size = s.head, .v_head_size = s.v_head,
-                              .q = view(0, s.head), .k = view(q_hidden, s.head), .v = view(2 * q_hidden, s.v_head),
-                              .y = row_major(io.out<float>(0), heads_, s.length, s.v_head), .visible = visible};
+    AttentionCore<float> core{.batch = s.batch,
+                              .q_heads = heads_,
+                              .kv_heads = heads_,
+                              .q_len = s.length,
+                              .kv_len = s.total,
+                              .head_size = s.head,
+                              .v_head_size = s.v_head,
+                              .q = view(0, s.head),
+                              .k = view(q_hidden, s.head),
+                              .v = view(2 * q_hidden, s.v_head),
+                              .y = row_major(io.out<float>(0), heads_, s.length, s.v_head),
+                              .visible = visible};
     float* present = io.out<float>(1);
     if (!present) present = joined;
     const float* past = s.past > 0 ? io.in<float>(past_input()) : nullptr;

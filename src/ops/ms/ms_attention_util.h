@@ -20,8 +20,8 @@ class Pieces {
   char* next_;
 };
 
-/// The key masks of com.microsoft's attention operators (int32), {batch} or {2 * batch}: the end, then the start, of the
-/// valid keys of each entry; {batch, total}, {batch, q_len, total}: 0 masks a key. Masked keys get `filter` added.
+/// The key masks of com.microsoft's attention operators (int32), {batch} or {2 * batch}: the end, then the start, of
+/// the valid keys of each entry; {batch, total}, {batch, q_len, total}: 0 masks a key. Masked keys get `filter` added.
 struct KeyMask {
   int64_t rows = 0;  ///< query rows it tells apart: 1 or q_len
 

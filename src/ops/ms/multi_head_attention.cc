@@ -8,8 +8,9 @@ namespace {
 
 enum Input { kQuery, kKey, kValue, kBias, kMask, kAttentionBias, kPastKey, kPastValue, kPastLength, kIndirection };
 
-/// MultiHeadAttention of com.microsoft. Queries, keys and values are {batch, rows, heads * size}; keys and values may also
-/// be a cache {batch, heads, rows, size}, packed in pairs {batch, rows, heads, 2, size} or all three packed in the query.
+/// MultiHeadAttention of com.microsoft. Queries, keys and values are {batch, rows, heads * size}; keys and values may
+/// also be a cache {batch, heads, rows, size}, packed in pairs {batch, rows, heads, 2, size} or all three packed in the
+/// query.
 class MultiHeadAttention final : public Kernel {
  public:
   explicit MultiHeadAttention(const NodeInfo& info)
@@ -34,7 +35,8 @@ class MultiHeadAttention final : public Kernel {
       c.refuse("bias has shape ", c.in(kBias), "; expected {", heads_ * (2 * s.head + s.v_head), "}");
     if (c.has(kAttentionBias)) check_attention_bias(c, kAttentionBias, s.batch, heads_, s.q_len, s.total);
     size_t own = Pieces<float>::bytes(AttentionCore<float>::scratch_size(core_sizes(s), c.threads()));
-    if (c.has(kMask)) own += Pieces<float>::bytes(s.batch * KeyMask(c, kMask, s.batch, s.q_len, s.total).rows * s.total);
+    if (c.has(kMask))
+      own += Pieces<float>::bytes(s.batch * KeyMask(c, kMask, s.batch, s.q_len, s.total).rows * s.total);
     if (c.has(kBias))
       own += Pieces<float>::bytes(s.batch * heads_ * s.q_len * s.head) +
              Pieces<float>::bytes(s.batch * heads_ * s.kv_len * s.head) +
@@ -97,9 +99,18 @@ class MultiHeadAttention final : public Kernel {
       }
     }
     auto visible = [&](int64_t, int64_t i) { return KeyRange{0, causal_ ? s.past + i + 1 : s.total}; };
-    AttentionCore<float> core{.batch = s.batch, .q_heads = heads_, .kv_heads = heads_, .q_len = s.q_len,
-                              .kv_len = s.total, .head_size = s.head, .v_head_size = s.v_head, .q = qv, .k = kv, .v = vv,
-                              .y = row_major(io.out<float>(0), heads_, s.q_len, s.v_head), .visible = visible};
+    AttentionCore<float> core{.batch = s.batch,
+                              .q_heads = heads_,
+                              .kv_heads = heads_,
+                              .q_len = s.q_len,
+                              .kv_len = s.total,
+                              .head_size = s.head,
+                              .v_head_size = s.v_head,
+                              .q = qv,
+                              .k = kv,
+                              .v = vv,
+                              .y = row_major(io.out<float>(0), heads_, s.q_len, s.v_head),
+                              .visible = visible};
     float *present_k = io.out<float>(1), *present_v = io.out<float>(2);
     core.k = join_cache(kv, s.batch, heads_, s.kv_len, s.head, io.in<float>(kPastKey), s.past,
                         present_k ? present_k : joined_k, c.pool());
@@ -139,9 +150,10 @@ class MultiHeadAttention final : public Kernel {
   Sizes sizes(const Context& c, ShapeOf&& shape) const {
     const Shape& q = shape(kQuery);
     Sizes s{};
-    auto bad = [&]() { c.refuse("query ", q, c.has(kKey) ? cat(", key ", shape(kKey)) : std::string(),
-                                c.has(kValue) ? cat(", value ", shape(kValue)) : std::string(), " do not fit ", heads_,
-                                " heads"); };
+    auto bad = [&]() {
+      c.refuse("query ", q, c.has(kKey) ? cat(", key ", shape(kKey)) : std::string(),
+               c.has(kValue) ? cat(", value ", shape(kValue)) : std::string(), " do not fit ", heads_, " heads");
+    };
     s.packed_qkv = q.rank() == 5;
     if (s.packed_qkv) {
       if (q[2] != heads_ || q[3] != 3 || c.has(kKey) || c.has(kValue)) bad();

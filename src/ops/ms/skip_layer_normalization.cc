@@ -20,10 +20,10 @@ class SkipLayerNorm final : public Kernel {
   void shapes(ShapeContext& c) const override {
     const Shape &x = c.in(0), &skip = c.in(1);
     const int rank = x.rank();
-    if (rank < 2 || x.back() == 0) c.refuse("input has shape ", x, "; expected {batch, length, hidden} or {rows, hidden}");
+    if (rank < 2 || x.back() == 0)
+      c.refuse("input has shape ", x, "; expected {batch, length, hidden} or {rows, hidden}");
     bool fits = skip == x;
-    if (!fits && rank == 3)
-      fits = skip == Shape{1, x[1], x[2]} || skip == Shape{x[1], x[2]};
+    if (!fits && rank == 3) fits = skip == Shape{1, x[1], x[2]} || skip == Shape{x[1], x[2]};
     if (!fits) c.refuse("skip has shape ", skip, " for input of shape ", x);
     for (int i = 2; i < c.inputs(); ++i)
       if (c.has(i) && c.in(i).size() != x.back())
@@ -41,7 +41,8 @@ class SkipLayerNorm final : public Kernel {
     FloatIo io(c, 0);
     const float *x = io.in<float>(0), *skip = io.in<float>(1), *gamma = io.in<float>(2);
     const float *beta = simplified_ ? nullptr : io.in<float>(3), *bias = io.in<float>(simplified_ ? 3 : 4);
-    float *y = io.out<float>(0), *mean_out = io.out<float>(1), *inverse_out = io.out<float>(2), *sum_out = io.out<float>(3);
+    float *y = io.out<float>(0), *mean_out = io.out<float>(1), *inverse_out = io.out<float>(2),
+          *sum_out = io.out<float>(3);
     const int64_t n = c.in(0).shape.back(), rows = c.in(0).size() / n, skip_rows = c.in(1).size() / n;
     c.pool().parallel_for(rows, 3.0 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {

@@ -90,9 +90,11 @@ class Attention final : public Kernel {
       s.head = q[3];
       s.v_head = v[3];
     }
-    bool fits = k[0] == s.batch && v[0] == s.batch && (s.flat ? k[2] / kv_heads_ == s.head && v[1] == s.kv_len
-                                                              : k[3] == s.head && v[2] == s.kv_len && v[1] == k[1]);
-    if (!fits || s.kv_heads < 1 || s.q_heads % s.kv_heads != 0) c.refuse("Q ", q, ", K ", k, " and V ", v, " do not fit");
+    bool fits =
+        k[0] == s.batch && v[0] == s.batch &&
+        (s.flat ? k[2] / kv_heads_ == s.head && v[1] == s.kv_len : k[3] == s.head && v[2] == s.kv_len && v[1] == k[1]);
+    if (!fits || s.kv_heads < 1 || s.q_heads % s.kv_heads != 0)
+      c.refuse("Q ", q, ", K ", k, " and V ", v, " do not fit");
     s.past = 0;
     if (c.has(kPastKey)) {
       const Shape &pk = shape(kPastKey), &pv = shape(kPastValue);
@@ -156,12 +158,18 @@ class Attention final : public Kernel {
       return range;
     };
 
-    AttentionCore<T> core{.batch = s.batch, .q_heads = s.q_heads, .kv_heads = s.kv_heads, .q_len = s.q_len,
-                          .kv_len = s.total, .head_size = s.head, .v_head_size = s.v_head,
+    AttentionCore<T> core{.batch = s.batch,
+                          .q_heads = s.q_heads,
+                          .kv_heads = s.kv_heads,
+                          .q_len = s.q_len,
+                          .kv_len = s.total,
+                          .head_size = s.head,
+                          .v_head_size = s.v_head,
                           .q = heads(io.in<T>(kQ), s.q_heads, s.q_len, s.head),
                           .k = heads(io.in<T>(kK), s.kv_heads, s.kv_len, s.head),
                           .v = heads(io.in<T>(kV), s.kv_heads, s.kv_len, s.v_head),
-                          .y = heads(io.out<T>(0), s.q_heads, s.q_len, s.v_head), .visible = visible};
+                          .y = heads(io.out<T>(0), s.q_heads, s.q_len, s.v_head),
+                          .visible = visible};
     auto joined = [&](Heads<const T> fresh, const T* past, T* present, int64_t columns) {
       if (!present && s.past > 0) present = take(s.batch * s.kv_heads * s.total * columns);
       return join_cache(fresh, s.batch, s.kv_heads, s.kv_len, columns, past, s.past, present, c.pool());

@@ -42,7 +42,8 @@ void AttentionCore<T>::row(int64_t b, int64_t h, int64_t i, T* scores) const {
   show(2);
 
   T best = kMasked;
-  for (int64_t j = range.first; j < range.last; ++j) best = scores[j] > best || scores[j] != scores[j] ? scores[j] : best;
+  for (int64_t j = range.first; j < range.last; ++j)
+    best = scores[j] > best || scores[j] != scores[j] ? scores[j] : best;
   T* out = y.at(b, h, i);
   std::fill_n(out, v_head_size, T(0));
   if (best == kMasked) {
@@ -115,11 +116,12 @@ void AttentionCore<T>::run(T* scratch, ThreadPool& pool) const {
   // Tasks, not single rows: each has its own piece of scratch.
   const int64_t tasks = std::min(rows, kTasks);
   if (tasks == 0) return;
-  pool.parallel_for(tasks, cost * static_cast<double>(rows) / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task)
-      for (int64_t r = rows * task / tasks; r < rows * (task + 1) / tasks; ++r)
-        row(r / q_len / q_heads, r / q_len % q_heads, r % q_len, scratch + task * kv_len);
-  });
+  pool.parallel_for(tasks, cost * static_cast<double>(rows) / static_cast<double>(tasks),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t task = begin; task < end; ++task)
+                        for (int64_t r = rows * task / tasks; r < rows * (task + 1) / tasks; ++r)
+                          row(r / q_len / q_heads, r / q_len % q_heads, r % q_len, scratch + task * kv_len);
+                    });
 }
 
 template struct AttentionCore<float>;

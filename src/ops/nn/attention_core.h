@@ -30,7 +30,8 @@ struct AttentionSizes {
   int64_t batch, q_heads, kv_heads, q_len, kv_len, head, v_head;
 };
 
-/// Y = softmax(scale * Q K^T, capped, plus bias, masked) V, with every KV head shared by q_heads / kv_heads query heads.
+/// Y = softmax(scale * Q K^T, capped, plus bias, masked) V, with every KV head shared by q_heads / kv_heads query
+/// heads.
 template <class T>
 struct AttentionCore {
   int64_t batch, q_heads, kv_heads, q_len, kv_len, head_size, v_head_size;

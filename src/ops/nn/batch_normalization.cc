@@ -84,7 +84,8 @@ class BatchNormalization final : public Kernel {
   }
 
   template <class T>
-  static void statistics(const RunContext& c, const T* x, int64_t batch, int64_t channels, int64_t size, T* mean, T* var) {
+  static void statistics(const RunContext& c, const T* x, int64_t batch, int64_t channels, int64_t size, T* mean,
+                         T* var) {
     const T count = static_cast<T>(batch * size);
     c.pool().parallel_for(channels, 2.0 * static_cast<double>(batch * size), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

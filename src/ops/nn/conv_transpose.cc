@@ -77,8 +77,10 @@ class ConvTranspose final : public Kernel {
       bool same = window_.auto_pad == AutoPad::same_upper || window_.auto_pad == AutoPad::same_lower;
       if (!output_shape_.empty() || same) {
         w.in[d] = output_shape_.empty() ? checked_mul(w.out[d], w.stride[d]) : output_shape_[shape_skip + d];
-        int64_t total = std::max<int64_t>(0, full - w.in[d]);
-        w.pad[d] = window_.auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
+        // Below zero the output is larger than what the kernel reaches; halves round down, as in the standard's
+        // formula.
+        const int64_t total = full - w.in[d], half = total >> 1;
+        w.pad[d] = window_.auto_pad == AutoPad::same_upper ? half : total - half;
         continue;
       }
       bool explicit_pads = window_.auto_pad == AutoPad::notset && !window_.pads.empty();

@@ -31,10 +31,14 @@ class MaxPool final : public Kernel {
 
   void run(const RunContext& c) const override {
     switch (c.in(0).type) {
-      case DataType::float64: return floats<double>(c);
-      case DataType::int8: return compute(c, c.data<int8_t>(0), c.out_data<int8_t>(0));
-      case DataType::uint8: return compute(c, c.data<uint8_t>(0), c.out_data<uint8_t>(0));
-      default: return floats<float>(c);
+      case DataType::float64:
+        return floats<double>(c);
+      case DataType::int8:
+        return compute(c, c.data<int8_t>(0), c.out_data<int8_t>(0));
+      case DataType::uint8:
+        return compute(c, c.data<uint8_t>(0), c.out_data<uint8_t>(0));
+      default:
+        return floats<float>(c);
     }
   }
 
@@ -68,7 +72,8 @@ class MaxPool final : public Kernel {
 
   template <class T>
   static constexpr T lowest() {
-    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::lowest();
   }
   /// Not smaller-or-equal: true for a larger value and for a NaN, and never again after a NaN.
   template <class T>

@@ -3,8 +3,8 @@
 
 namespace epona {
 
-/// Turns the first 2 * half elements of a head by the angles of its position: pairs are (i, i + half), or neighbours when
-/// interleaved. The rest is copied. x may be y.
+/// Turns the first 2 * half elements of a head by the angles of its position: pairs are (i, i + half), or neighbours
+/// when interleaved. The rest is copied. x may be y.
 template <class T>
 void rotate_head(const T* x, T* y, int64_t head_size, const T* cos, const T* sin, int64_t half, bool interleaved) {
   for (int64_t i = 0; i < half; ++i) {

@@ -29,7 +29,8 @@ class RotaryEmbedding final : public Kernel {
     if (2 * half > s.head) c.refuse("rotary_embedding_dim ", dim_, " is larger than the head size ", s.head);
     const bool by_position = c.has(position_input());
     const Shape expected = by_position ? Shape{cos.rank() ? cos[0] : 0, half} : Shape{s.batch, s.length, half};
-    if (cos != expected || sin != cos) c.refuse("cos and sin caches have shapes ", cos, " and ", sin, "; expected ", expected);
+    if (cos != expected || sin != cos)
+      c.refuse("cos and sin caches have shapes ", cos, " and ", sin, "; expected ", expected);
     if (by_position) {
       const Shape& positions = c.in(position_input());
       bool one = ms_ && positions.size() == 1;
@@ -61,7 +62,8 @@ class RotaryEmbedding final : public Kernel {
     if (x.rank() != 3) c.refuse("input has shape ", x, "; expected rank 3 or 4");
     // com.microsoft without num_heads: the caches tell the head size.
     const int64_t heads = heads_ ? heads_ : ms_ && half > 0 ? x[2] / (2 * half) : 0;
-    if (heads < 1 || x[2] % heads) c.refuse("the last dim of ", x, " does not divide into ", heads, " heads (num_heads)");
+    if (heads < 1 || x[2] % heads)
+      c.refuse("the last dim of ", x, " does not divide into ", heads, " heads (num_heads)");
     return {x[0], heads, x[1], x[2] / heads, x[2] / heads, x[2]};
   }
 
@@ -78,8 +80,8 @@ class RotaryEmbedding final : public Kernel {
     const int64_t rows = s.batch * s.length;
     if (positions)
       for (int64_t i = 0; i < (one ? 1 : rows); ++i) {
-        const int64_t last = one ? positions[0] + s.length - 1 : positions[i];
-        if (positions[i] < 0 || last >= cache[0])
+        // With one position the tokens follow from there.
+        if (positions[i] < 0 || positions[i] > cache[0] - (one ? s.length : 1))
           c.refuse("position ", positions[i], " is out of range for caches of ", cache[0], " positions");
       }
     c.pool().parallel_for(rows, static_cast<double>(s.heads * s.head), [&](int64_t begin, int64_t end) {

@@ -30,8 +30,8 @@ struct Window {
   void collapse();
 };
 
-/// Output sizes for an input of shape {N, C, spatial...} (`first_spatial` says where the spatial dims start). `kernel` is the shape of
-/// the window. Throws, naming the node, when attributes and shapes do not fit.
+/// Output sizes for an input of shape {N, C, spatial...} (`first_spatial` says where the spatial dims start). `kernel`
+/// is the shape of the window. Throws, naming the node, when attributes and shapes do not fit.
 Window slide(const WindowAttributes& a, const Node& node, const Shape& x, const Shape& kernel, int first_spatial = 2);
 
 /// The shape of the window from the kernel_shape attribute, checked against the input.

@@ -9,7 +9,17 @@ namespace epona {
 /// An activation of RNN, GRU and LSTM, with its parameters and the clip of its input.
 struct RnnActivation {
   enum Kind : uint8_t {
-    relu, tanh, sigmoid, affine, leaky_relu, thresholded_relu, scaled_tanh, hard_sigmoid, elu, softsign, softplus
+    relu,
+    tanh,
+    sigmoid,
+    affine,
+    leaky_relu,
+    thresholded_relu,
+    scaled_tanh,
+    hard_sigmoid,
+    elu,
+    softsign,
+    softplus
   } kind = sigmoid;
   float alpha = 0, beta = 0;
   float clip = 0;  ///< 0: none

@@ -32,29 +32,51 @@ template <class T>
 T value(const RnnActivation& f, T x) {
   const T a = static_cast<T>(f.alpha), b = static_cast<T>(f.beta);
   switch (f.kind) {
-    case RnnActivation::relu: return x < 0 ? T(0) : x;
-    case RnnActivation::tanh: return std::tanh(x);
-    case RnnActivation::sigmoid: return T(1) / (T(1) + std::exp(-x));
-    case RnnActivation::affine: return a * x + b;
-    case RnnActivation::leaky_relu: return x < 0 ? a * x : x;
-    case RnnActivation::thresholded_relu: return x < a ? T(0) : x;
-    case RnnActivation::scaled_tanh: return a * std::tanh(b * x);
-    case RnnActivation::hard_sigmoid: return std::min(std::max(a * x + b, T(0)), T(1));
-    case RnnActivation::elu: return x < 0 ? a * std::expm1(x) : x;
-    case RnnActivation::softsign: return x / (T(1) + std::abs(x));
-    case RnnActivation::softplus: return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+    case RnnActivation::relu:
+      return x < 0 ? T(0) : x;
+    case RnnActivation::tanh:
+      return std::tanh(x);
+    case RnnActivation::sigmoid:
+      return T(1) / (T(1) + std::exp(-x));
+    case RnnActivation::affine:
+      return a * x + b;
+    case RnnActivation::leaky_relu:
+      return x < 0 ? a * x : x;
+    case RnnActivation::thresholded_relu:
+      return x < a ? T(0) : x;
+    case RnnActivation::scaled_tanh:
+      return a * std::tanh(b * x);
+    case RnnActivation::hard_sigmoid:
+      return std::min(std::max(a * x + b, T(0)), T(1));
+    case RnnActivation::elu:
+      return x < 0 ? a * std::expm1(x) : x;
+    case RnnActivation::softsign:
+      return x / (T(1) + std::abs(x));
+    case RnnActivation::softplus:
+      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
   }
   return x;
 }
 
 bool apply_fast(const RnnActivation& f, float* x, int64_t n) {
   switch (f.kind) {
-    case RnnActivation::relu: activate(Activation::relu(), x, x, n); return true;
-    case RnnActivation::tanh: activate(Activation::tanh(), x, x, n); return true;
-    case RnnActivation::sigmoid: activate(Activation::sigmoid(), x, x, n); return true;
-    case RnnActivation::leaky_relu: activate(Activation::leaky_relu(f.alpha), x, x, n); return true;
-    case RnnActivation::hard_sigmoid: activate(Activation::hard_sigmoid(f.alpha, f.beta), x, x, n); return true;
-    default: return false;
+    case RnnActivation::relu:
+      activate(Activation::relu(), x, x, n);
+      return true;
+    case RnnActivation::tanh:
+      activate(Activation::tanh(), x, x, n);
+      return true;
+    case RnnActivation::sigmoid:
+      activate(Activation::sigmoid(), x, x, n);
+      return true;
+    case RnnActivation::leaky_relu:
+      activate(Activation::leaky_relu(f.alpha), x, x, n);
+      return true;
+    case RnnActivation::hard_sigmoid:
+      activate(Activation::hard_sigmoid(f.alpha, f.beta), x, x, n);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -89,7 +111,8 @@ std::vector<RnnActivation> rnn_activations(const NodeInfo& info, int directions,
   for (const std::string& name : names) {
     std::string lower = name;
     for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    auto it = std::find_if(std::begin(kDescriptions), std::end(kDescriptions), [&](auto& d) { return lower == d.name; });
+    auto it =
+        std::find_if(std::begin(kDescriptions), std::end(kDescriptions), [&](auto& d) { return lower == d.name; });
     if (it == std::end(kDescriptions)) info.refuse(Code::invalid_graph, "activation \"", name, "\" is not known");
     RnnActivation f{it->kind, it->alpha, it->beta, clip};
     if (it->has_alpha && alpha < alphas.size()) f.alpha = alphas[alpha++];

@@ -32,7 +32,10 @@ class LstmCell {
       for (int64_t k = 0; k < n; ++k) o[k] += s.peephole[n + k] * s.c[k];
     s.f[0].apply(o, n);
     for (int64_t k = 0; k < n; ++k) g[k] = s.c[k];
-    s.f[2].apply(g, n);
+    // Clip is for the gates: peers agree that the cell state is not clipped here.
+    RnnActivation h = s.f[2];
+    h.clip = 0;
+    h.apply(g, n);
     for (int64_t k = 0; k < n; ++k) s.h[k] = o[k] * g[k];
   }
   template <class T>

@@ -46,8 +46,8 @@ class Recurrent : public Kernel {
     const Sizes s = sizes(c, c.in(0), hidden_size(c));
     check(c, s);
     const Shape state = layout_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
-    const Shape y = layout_ ? Shape{s.batch, s.length, s.directions, s.hidden}
-                            : Shape{s.length, s.directions, s.batch, s.hidden};
+    const Shape y =
+        layout_ ? Shape{s.batch, s.length, s.directions, s.hidden} : Shape{s.length, s.directions, s.batch, s.hidden};
     const size_t width = c.in_type(0) == DataType::float64 ? 8 : 4;
     c.workspace(Scratch(s, width).total * static_cast<size_t>(directions_) + FloatIo::bytes(c, {y, state, state}));
     c.out(0, y);
@@ -110,8 +110,8 @@ class Recurrent : public Kernel {
            packed_.as<float>() + static_cast<int64_t>(packed_floats(input, hidden)) * d);
   }
   void allocate_packed(int64_t input, int64_t hidden) {
-    packed_ = Tensor::allocate(DataType::float32,
-                               Shape{directions_ * static_cast<int64_t>(packed_floats(input, hidden))});
+    packed_ =
+        Tensor::allocate(DataType::float32, Shape{directions_ * static_cast<int64_t>(packed_floats(input, hidden))});
   }
 
   Cell cell_;
@@ -212,8 +212,8 @@ class Recurrent : public Kernel {
     const int64_t gates = Cell::kGates * s.hidden, first = first_gates() * s.hidden;
     Weights<T> out{{s.input, gates, nullptr}, {s.hidden, first, nullptr}, {s.hidden, gates - first, nullptr}};
     if constexpr (std::is_same_v<T, float>) {
-      const float* packed = packed_ ? packed_.as<float>() + static_cast<int64_t>(packed_floats(s.input, s.hidden)) * d
-                                    : scratch;
+      const float* packed =
+          packed_ ? packed_.as<float>() + static_cast<int64_t>(packed_floats(s.input, s.hidden)) * d : scratch;
       if (!packed_) pack(w + d * gates * s.input, r + d * gates * s.hidden, false, s.input, s.hidden, scratch);
       out.x.b = packed;
       out.first.b = packed + packed_b_floats(s.input, gates);
@@ -259,9 +259,15 @@ class Recurrent : public Kernel {
     T* second = state.gates + s.batch * first;
     auto step_of = [&](int64_t t, int64_t i) {
       const int64_t row = layout_ ? i * s.length + t : t * s.batch + i;
-      return CellStep<T>{hidden, state.gates + i * first, state.xw + row * gates, state.h + i * hidden,
-                         state.c + i * hidden, state.reset + i * hidden, p ? p + d * 3 * hidden : nullptr,
-                         b ? state.recurrent : nullptr, functions_.data() + d * functions_per_direction_};
+      return CellStep<T>{hidden,
+                         state.gates + i * first,
+                         state.xw + row * gates,
+                         state.h + i * hidden,
+                         state.c + i * hidden,
+                         state.reset + i * hidden,
+                         p ? p + d * 3 * hidden : nullptr,
+                         b ? state.recurrent : nullptr,
+                         functions_.data() + d * functions_per_direction_};
     };
     int64_t longest = lengths ? 0 : s.length;
     for (int64_t i = 0; lengths && i < s.batch; ++i) longest = std::max<int64_t>(longest, lengths[i]);

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "kernels/strided_copy.h"
+#include "ops/indices.h"
 #include "ops/registry.h"
 
 namespace epona {
@@ -34,12 +35,12 @@ class GatherND final : public Kernel {
     Shape strides = row_major_strides(in.shape);
     int64_t rows = indices.shape.size(0, indices.shape.rank() - 1), rows_per_batch = rows / in.shape.size(0, batch);
     int64_t inner = in.shape.size(batch + tuple, rank), batch_stride = in.shape.size(batch, rank);
-    const int64_t* index = indices.as<int64_t>();
+    check_index_type(c, indices, "indices");  // int32 only in com.microsoft's
     auto run_rows = [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         int64_t from = r / rows_per_batch * batch_stride;
         for (int i = 0; i < tuple; ++i) {
-          int64_t at = index[r * tuple + i], dim = in.shape[batch + i];
+          int64_t at = int_at(indices, r * tuple + i), dim = in.shape[batch + i];
           if (at < -dim || at >= dim)
             c.refuse("index ", at, " is out of range [", -dim, ",", dim - 1, "] for dim ", batch + i,
                      " of input of shape ", in.shape);
@@ -61,4 +62,7 @@ class GatherND final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(gather_nd) { r.add({.name = "GatherND", .since = 11, .make = make_kernel<GatherND>}); }
+EPONA_OPS(gather_nd) {
+  r.add({.name = "GatherND", .since = 11, .make = make_kernel<GatherND>});
+  r.add({.name = "GatherND", .domain = "com.microsoft", .make = make_kernel<GatherND>});
+}

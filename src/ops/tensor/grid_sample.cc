@@ -181,4 +181,7 @@ class GridSample final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(grid_sample) { r.add({.name = "GridSample", .since = 16, .make = make_kernel<GridSample>}); }
+EPONA_OPS(grid_sample) {
+  r.add({.name = "GridSample", .since = 16, .make = make_kernel<GridSample>});
+  r.add({.name = "GridSample", .domain = "com.microsoft", .make = make_kernel<GridSample>});
+}

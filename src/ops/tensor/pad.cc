@@ -12,7 +12,7 @@ namespace {
 /// 1, `pads` in 2, input from 11; axes from 18.
 class Pad final : public Kernel {
  public:
-  explicit Pad(const NodeInfo& info) : from_attributes_(info.opset() < 11) {
+  explicit Pad(const NodeInfo& info) : from_attributes_(info.opset() < 11 && info.node().domain.empty()) {
     std::string mode = info.attr("mode", "constant");
     if (mode == "constant")
       mode_ = Mode::constant;
@@ -195,4 +195,7 @@ class Pad final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(pad) { r.add({.name = "Pad", .since = 1, .make = make_kernel<Pad>, .shape_inputs = 0xa}); }
+EPONA_OPS(pad) {
+  r.add({.name = "Pad", .since = 1, .make = make_kernel<Pad>, .shape_inputs = 0xa});
+  r.add({.name = "Pad", .domain = "com.microsoft", .make = make_kernel<Pad>, .shape_inputs = 2});
+}

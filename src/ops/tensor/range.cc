@@ -8,7 +8,7 @@ namespace {
 
 using RangeTypes = Types<float, double, int16_t, int32_t, int64_t, Float16, BFloat16>;
 
-/// Range: start, start + delta, ... up to but without limit.
+/// Range: start, start + delta, ... up to but without limit. com.microsoft's may leave delta out: 1.
 class Range final : public Kernel {
  public:
   explicit Range(const NodeInfo& info) : type_(info.in_type(0)) {
@@ -16,10 +16,10 @@ class Range final : public Kernel {
   }
   void shapes(ShapeContext& c) const override {
     for (int i = 0; i < 3; ++i)
-      if (!c.value(i) || c.value(i)->size() != 1) c.refuse("start, limit and delta must be one number each");
+      if (c.value(i) ? c.value(i)->size() != 1 : i < 2) c.refuse("start, limit and delta must be one number each");
     int64_t count = 0;
     dispatch(type_, RangeTypes{}, [&]<class T>() {
-      T start = *c.value(0)->as<T>(), limit = *c.value(1)->as<T>(), delta = *c.value(2)->as<T>();
+      T start = *c.value(0)->as<T>(), limit = *c.value(1)->as<T>(), delta = c.has(2) ? *c.value(2)->as<T>() : T(1);
       if (delta == T(0)) c.refuse("delta is 0");
       if constexpr (std::is_integral_v<T>) {
         bool up = delta > 0;
@@ -36,7 +36,7 @@ class Range final : public Kernel {
   }
   void run(const RunContext& c) const override {
     dispatch(type_, RangeTypes{}, [&]<class T>() {
-      T *out = c.out_data<T>(0), start = *c.data<T>(0), delta = *c.data<T>(2);
+      T *out = c.out_data<T>(0), start = *c.data<T>(0), delta = c.has(2) ? *c.data<T>(2) : T(1);
       if constexpr (std::is_integral_v<T>) {
         for (int64_t i = 0, n = c.out(0).size(); i < n; ++i)
           out[i] =
@@ -55,4 +55,7 @@ class Range final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(range) { r.add({.name = "Range", .since = 11, .make = make_kernel<Range>, .shape_inputs = 7}); }
+EPONA_OPS(range) {
+  r.add({.name = "Range", .since = 11, .make = make_kernel<Range>, .shape_inputs = 7});
+  r.add({.name = "Range", .domain = "com.microsoft", .make = make_kernel<Range>, .shape_inputs = 7});
+}

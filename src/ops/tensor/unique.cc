@@ -19,6 +19,7 @@ class Unique final : public Kernel {
  public:
   explicit Unique(const NodeInfo& info)
       : axis_(info.attr("axis", 0)), flat_(!info.has_attr("axis")), sorted_(info.attr("sorted", 1) != 0) {
+    if (!info.node().domain.empty()) sorted_ = false, first_ = -1, inverse_ = 1, counts_ = 2;  // com.microsoft
     DataType type = info.in_type(0);
     if (type != DataType::string && !contains(UniqueTypes{}, type)) info.refuse(Code::not_implemented, "type ", type);
   }
@@ -80,9 +81,9 @@ class Unique final : public Kernel {
     return keys;
   }
 
-  static void write(const RunContext& c, const Tensor& in, int axis, const std::vector<int64_t>& place,
-                    const std::vector<int64_t>& first, const std::vector<int64_t>& count,
-                    const std::vector<int64_t>& class_of) {
+  void write(const RunContext& c, const Tensor& in, int axis, const std::vector<int64_t>& place,
+             const std::vector<int64_t>& first, const std::vector<int64_t>& count,
+             const std::vector<int64_t>& class_of) const {
     int64_t classes = static_cast<int64_t>(first.size());
     if (c.wants(0)) {
       Shape shape = axis < 0 ? Shape{classes} : in.shape;
@@ -96,27 +97,31 @@ class Unique final : public Kernel {
                         (o * classes + k) * inner);
     }
     auto list = [&](int output, int64_t n) { return c.allocate(output, {n}, DataType::int64).as<int64_t>(); };
-    if (c.wants(1)) {
-      int64_t* out = list(1, classes);
+    if (first_ > 0 && c.wants(first_)) {
+      int64_t* out = list(first_, classes);
       for (int64_t k = 0; k < classes; ++k) out[k] = first[place[k]];
     }
-    if (c.wants(2)) {
+    if (c.wants(inverse_)) {
       std::vector<int64_t> rank(place.size());
       for (int64_t k = 0; k < classes; ++k) rank[place[k]] = k;
-      int64_t* out = list(2, static_cast<int64_t>(class_of.size()));
+      int64_t* out = list(inverse_, static_cast<int64_t>(class_of.size()));
       for (size_t i = 0; i < class_of.size(); ++i) out[i] = rank[class_of[i]];
     }
-    if (c.wants(3)) {
-      int64_t* out = list(3, classes);
+    if (c.wants(counts_)) {
+      int64_t* out = list(counts_, classes);
       for (int64_t k = 0; k < classes; ++k) out[k] = count[place[k]];
     }
   }
 
   int64_t axis_;
   bool flat_, sorted_;
+  int first_ = 1, inverse_ = 2, counts_ = 3;  ///< which outputs they are
 };
 
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(unique) { r.add({.name = "Unique", .since = 11, .make = make_kernel<Unique>, .dynamic = true}); }
+EPONA_OPS(unique) {
+  r.add({.name = "Unique", .since = 11, .make = make_kernel<Unique>, .dynamic = true});
+  r.add({.name = "Unique", .domain = "com.microsoft", .make = make_kernel<Unique>, .dynamic = true});
+}

@@ -412,6 +412,9 @@ class RegexParser {
   bool fold_ = false, dot_all_ = false, multi_line_ = false;
 };
 
-Regex::Regex(std::string_view pattern) { RegexParser(pattern, *this).parse(); }
+Regex::Regex(std::string_view pattern) {
+  RegexParser(pattern, *this).parse();
+  build_table();
+}
 
 }  // namespace epona
