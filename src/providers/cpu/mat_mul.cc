@@ -1,3 +1,4 @@
+#include "passes/activation_attribute.h"
 #include "providers/cpu/cpu_registry.h"
 #include "providers/cpu/float_mat_mul.h"
 
@@ -35,6 +36,21 @@ KernelPtr make_fused_mat_mul(const NodeInfo& info, KernelPtr&, std::string& reas
   return make(info, form, reason);
 }
 
+/// FusedMatMul(A, B, bias?, residual?) of domain epona, made by pass fuse_mat_mul.
+KernelPtr make_internal(const NodeInfo& info) {
+  MatMulForm form;
+  form.trans_a = info.attr("transA", 0) != 0;
+  form.trans_b = info.attr("transB", 0) != 0;
+  form.alpha = info.attr("alpha", 1.0f);
+  form.beta = info.attr("beta", 1.0f);
+  form.bias = info.has(2) ? 2 : -1;
+  form.residual = info.has(3) ? 3 : -1;
+  form.residual_last = info.attr("residual_last", 0) != 0;
+  form.activation = read_activation(info);
+  form.matrices_only = info.attr("matrices_only", 0) != 0;
+  return std::make_unique<FloatMatMul>(info, form);
+}
+
 }  // namespace
 }  // namespace epona::cpu
 
@@ -42,4 +58,5 @@ EPONA_CPU(mat_mul) {
   r.add({.name = "MatMul", .make = make_mat_mul});
   r.add({.name = "Gemm", .since = 7, .make = make_gemm});
   r.add({.name = "FusedMatMul", .domain = "com.microsoft", .make = make_fused_mat_mul});
+  r.add_internal({.name = "FusedMatMul", .make = make_internal, .inplace = 1u << 3});
 }
