@@ -1,0 +1,123 @@
+// The passes that fuse into products of matrices: results as without passes, and what must stay as it is.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <span>
+#include <sstream>
+
+#include "cpp/kernel_test_util.h"
+#include "model_text.h"
+#include "session/session.h"
+
+namespace epona {
+namespace {
+
+std::string floats_text(Random& random, int n) {
+  std::ostringstream out;
+  for (int i = 0; i < n; ++i) out << (i ? "," : "") << std::fixed << random.value();
+  return out.str();
+}
+
+std::string bytes_text(Random& random, int n) {
+  std::ostringstream out;
+  for (int i = 0; i < n; ++i) out << (i ? "," : "") << random.below(255) - 127;
+  return out.str();
+}
+
+/// Runs a model with inputs x{5,8} and r{5,3} at no and at full optimisation; returns how often `pass` rewrote it.
+int check(const std::string& io, const std::string& constants, const std::string& body, const char* pass,
+          double tolerance = 1e-5) {
+  const std::string bytes =
+      test::model_bytes("<ir_version: 8, opset_import: [\"\" : 20]> g (" + io + ") <" + constants + "> {" + body + "}");
+  std::vector<std::vector<float>> results[2];
+  int rewrites = 0;
+  for (const bool optimised : {false, true}) {
+    SessionOptions options;
+    options.intra_op_threads = 1;
+    options.optimization_level = optimised ? OptLevel::all : OptLevel::none;
+    Session session(test::as_bytes(bytes), options);
+    Random random(7);
+    std::vector<RuntimeValue> in, out(session.outputs().size());
+    for (const IoInfo& input : session.inputs()) {
+      const Shape shape = input.name == "x" ? Shape{5, 8} : input.name == "row" ? Shape{1, 3} : Shape{5, 3};
+      const auto values = random.floats(shape.size());
+      in.push_back(Tensor::of<float>(shape, std::span<const float>(values)));
+    }
+    session.run_positional(in, out);
+    for (const RuntimeValue& value : out) {
+      const auto span = value.tensor.span<float>();
+      results[optimised].emplace_back(span.begin(), span.end());
+    }
+    for (const PassRecord& record : session.passes())
+      if (record.name == pass) rewrites = record.rewrites;
+  }
+  EXPECT_EQ(results[0].size(), results[1].size());
+  for (size_t o = 0; o < results[0].size(); ++o) {
+    EXPECT_EQ(results[0][o].size(), results[1][o].size());
+    for (size_t i = 0; i < results[0][o].size(); ++i)
+      EXPECT_NEAR(results[0][o][i], results[1][o][i], tolerance * (1 + std::fabs(results[0][o][i]))) << body;
+  }
+  return rewrites;
+}
+
+class FuseMatMul : public ::testing::Test {
+ protected:
+  int run(const std::string& body, const std::string& io = "float[N,8] x, float[N,3] r) => (float[N,3] y") {
+    Random random(3);
+    const std::string constants = "float[8,3] w = {" + floats_text(random, 24) + "}, float[3] b = {0.5,-0.25,1}, " +
+                                  "float[1] one = {0.75}, float[2,1,3] tall = {1,2,3,4,5,6}, float[8,1] thin = {" +
+                                  floats_text(random, 8) + "}";
+    return check(io, constants, body, "fuse_mat_mul");
+  }
+};
+
+TEST_F(FuseMatMul, BiasActivationResidual) {
+  EXPECT_EQ(run("p = MatMul(x, w) y = Add(p, b)"), 1);
+  EXPECT_EQ(run("p = MatMul(x, w) y = Add(b, p)"), 1);
+  EXPECT_EQ(run("p = MatMul(x, w) q = Add(p, b) y = Relu(q)"), 1);
+  EXPECT_EQ(run("p = MatMul(x, w) q = Add(p, b) y = Sigmoid(q)"), 1);
+  EXPECT_EQ(run("p = MatMul(x, w) q = Add(p, b) y = Add(q, r)"), 1);
+  EXPECT_EQ(run("p = MatMul(x, w) q = Add(p, b) s = Tanh(q) y = Add(r, s)"), 1);
+  EXPECT_EQ(run("p = MatMul(x, w) q = Add(p, r) y = Relu(q)"), 1);
+  EXPECT_EQ(run("y0 = Gemm<alpha = 0.5, beta = 2.0>(x, w, b) y = LeakyRelu<alpha = 0.2>(y0)"), 1);
+}
+
+TEST_F(FuseMatMul, KeepsValuesThatOthersRead) {
+  EXPECT_EQ(run("p = MatMul(x, w) q = Add(p, b) y = Mul(p, q)"), 0);
+  EXPECT_EQ(run("p = MatMul(x, w) y = Add(p, b)", "float[N,8] x) => (float[N,3] y, float[N,3] p"), 0);
+  EXPECT_EQ(run("p = MatMul(x, w) y = Add(p, p)"), 0);
+}
+
+TEST_F(FuseMatMul, KeepsAdditionsThatBroadcastTheProduct) {
+  // A bias of more columns or more dims than the product makes the result larger.
+  EXPECT_EQ(run("p = MatMul(x, thin) y = Add(p, b)"), 0);
+  EXPECT_EQ(run("p = MatMul(x, w) y = Add(p, tall)", "float[N,8] x) => (float[A,N,3] y"), 0);
+  // Dims of different names may differ: here one row is added to five.
+  EXPECT_EQ(run("p = MatMul(x, w) y = Add(p, row)", "float[N,8] x, float[M,3] row) => (float[K,3] y"), 0);
+}
+
+class FuseDynamicMatMul : public ::testing::Test {
+ protected:
+  int run(const std::string& body) {
+    Random random(4);
+    const std::string constants = "int8[8,3] w = {" + bytes_text(random, 24) + "}, float[3] ws = {0.01,0.02,0.03}, " +
+                                  "float one = {0.01}, int8[3] wz = {1,-2,3}, float[3] b = {0.5,-0.25,1}, " +
+                                  "float[5,1] rows = {1,2,3,4,5}";
+    return check("float[N,8] x) => (float[N,3] y", constants, "q, s, z = DynamicQuantizeLinear(x) " + body,
+                 "fuse_dynamic_mat_mul");
+  }
+};
+
+TEST_F(FuseDynamicMatMul, ScalesAndBias) {
+  EXPECT_EQ(run("p = MatMulInteger(q, w, z, wz) f = Cast<to = 1>(p) k = Mul(s, ws) t = Mul(f, k) y = Add(t, b)"), 1);
+  EXPECT_EQ(run("p = MatMulInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(one, s) y = Mul(k, f)"), 1);
+}
+
+TEST_F(FuseDynamicMatMul, KeepsWhatItCannotExpress) {
+  // A factor that is not per column, and sums that somebody else reads.
+  EXPECT_EQ(run("p = MatMulInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(s, rows) y = Mul(f, k)"), 0);
+  EXPECT_EQ(run("p = MatMulInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(s, ws) t = Mul(f, k) y = Add(t, f)"), 0);
+}
+
+}  // namespace
+}  // namespace epona
