@@ -8,7 +8,6 @@
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
 #include "onnx/inliner/inliner.h"
-#include "onnx/shape_inference/implementation.h"
 #include "ops/registry.h"
 
 namespace epona {
@@ -140,15 +139,6 @@ void inline_functions(onnx::ModelProto& model, const std::map<std::string, int>&
     throw;
   } catch (const std::exception& error) {
     fail(Code::invalid_graph, "cannot inline the model's functions: ", error.what());
-  }
-}
-
-void infer_types(onnx::ModelProto& model) {
-  onnx::ShapeInferenceOptions lenient(/*check_type=*/true, /*strict_mode=*/0, /*data_prop=*/true);
-  try {
-    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), lenient);
-  } catch (const std::exception& error) {
-    fail(Code::fail, "This is an invalid model. Type Error: ", error.what());
   }
 }
 

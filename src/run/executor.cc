@@ -19,6 +19,13 @@ bool has_memory(const RuntimeValue& value) {
   return value.kind == RuntimeValue::Kind::tensor && value.tensor.data != nullptr;
 }
 
+/// Kernels were built for the planned element type: memory of another must not reach them.
+void check_type(const SlotPlan& plan, const RuntimeValue& value) {
+  if (value.kind == RuntimeValue::Kind::tensor && plan.type.is_tensor() && value.tensor.type != plan.type.elem)
+    fail(Code::invalid_graph, "value '", plan.name, "' is declared as ", plan.type.to_string(), " and got a tensor of ",
+         value.tensor.type);
+}
+
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
@@ -68,8 +75,12 @@ void Executor::feed(Frame& frame, std::span<const RuntimeValue> inputs,
       slot = RuntimeValue(plan.constant);
     else
       slot = inputs[i];
+    check_type(plan, slot);
   }
-  for (size_t i = 0; i < plan_->captures.size(); ++i) frame.slot(plan_->captures[i].second) = *captures[i];
+  for (size_t i = 0; i < plan_->captures.size(); ++i) {
+    frame.slot(plan_->captures[i].second) = *captures[i];
+    check_type(plan_->slots[plan_->captures[i].second], *captures[i]);
+  }
 }
 
 void Executor::bind(Frame& frame, int segment, std::span<RuntimeValue> outputs) const {
@@ -100,14 +111,13 @@ void Executor::run_segment(Frame& frame, int g, const RunEnv& env) const {
       Call& call = segment.calls[at];
       if (env.terminate && env.terminate->load(std::memory_order_relaxed))
         throw Error(Code::fail, "Exiting due to terminate flag being set to true.");
-      if (!env.observer) {
-        call.kernel->run(call.context);
-        continue;
-      }
-      int64_t begin = now_ns();
-      call.kernel->run(call.context);
       const StepPlan& step = plan_->steps[call.step];
-      env.observer->step(step.node, step.provider, begin, now_ns());
+      int64_t begin = env.observer ? now_ns() : 0;
+      call.kernel->run(call.context);
+      if (env.observer) env.observer->step(step.node, step.provider, begin, now_ns());
+      if (step.dynamic)
+        for (int output : step.outputs)
+          if (output >= 0) check_type(plan_->slots[output], frame.slot(output));
     }
   } catch (const std::exception& error) {
     if (std::string_view(error.what()).starts_with("Exiting due to terminate")) throw;
