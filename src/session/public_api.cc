@@ -159,9 +159,11 @@ std::map<std::string, Value> Session::run(const std::map<std::string, Value>& in
     if (it == inputs.end()) throw Error(2, "Missing Input: '" + info.name + "'");
     ordered.push_back(it->second);
   }
-  for (auto& [name, value] : inputs)
-    if (std::none_of(this->inputs().begin(), this->inputs().end(), [&](const ValueInfo& info) { return info.name == name; }))
-      throw Error(2, "Invalid input name: " + name);
+  for (auto& entry : inputs) {
+    auto named = [&](const ValueInfo& info) { return info.name == entry.first; };
+    if (std::none_of(this->inputs().begin(), this->inputs().end(), named))
+      throw Error(2, "Invalid input name: " + entry.first);
+  }
   std::vector<Value> results = run(std::span<const Value>(ordered));
   std::map<std::string, Value> named;
   for (size_t i = 0; i < results.size(); ++i) named[outputs()[i].name] = results[i];
