@@ -11,7 +11,8 @@ PY := $(ROOT)/.venv/bin/python
 BUILD := build/release
 
 # The third-party libraries are built once, for all configurations; a prefix made elsewhere may be given instead.
-export EPONA_DEPS_PREFIX ?= $(ROOT)/build/deps/prefix
+OWN_PREFIX := $(ROOT)/build/deps/prefix
+export EPONA_DEPS_PREFIX ?= $(OWN_PREFIX)
 CCACHE := $(shell command -v ccache)
 ifneq ($(CCACHE),)
 export CMAKE_C_COMPILER_LAUNCHER ?= $(CCACHE)
@@ -39,16 +40,18 @@ build/.system: scripts/setup.sh
 
 deps: $(EPONA_DEPS_PREFIX)/.ready  ## build onnx, protobuf and Highway from their pinned sources
 
-$(ROOT)/build/deps/prefix/.ready: $(wildcard cmake/deps/*) scripts/third_party.py | .venv/.ready
+$(OWN_PREFIX)/.ready: $(wildcard cmake/deps/*) scripts/third_party.py | .venv/.ready
 	@$(PY) scripts/third_party.py
 	@cmake -S cmake/deps -B build/deps -G Ninja -DCMAKE_BUILD_TYPE=Release >build/deps.log 2>&1 || { cat build/deps.log; exit 1; }
 	@echo "building the third-party libraries"
 	@cmake --build build/deps -j $(JOBS)
-	@cmake --install build/deps --prefix $(ROOT)/build/deps/prefix >/dev/null
+	@cmake --install build/deps --prefix $(OWN_PREFIX) >/dev/null
 	@touch $@
 
+ifneq ($(EPONA_DEPS_PREFIX),$(OWN_PREFIX))
 $(EPONA_DEPS_PREFIX)/.ready:
 	@[ -e $(EPONA_DEPS_PREFIX)/lib/libepona_onnx.a ] || { echo "no libraries in $(EPONA_DEPS_PREFIX)"; exit 1; }
+endif
 
 configure: deps .venv/.ready
 	@[ -e $(BUILD)/build.ninja ] || cmake --preset release -DPython_EXECUTABLE=$(PY)

@@ -79,7 +79,7 @@ class ReduceKernel : public Kernel {
   void mark(int rank, const Tensor* axes, const Node& node, bool* reduced) const;
 
   std::vector<int64_t> axes_;
-  bool has_axes_ = false, keep_dims_ = true, noop_ = false;
+  bool keep_dims_ = true, noop_ = false;
 };
 
 /// Types in which sums and products of T accumulate: wide, so that neither rounding nor order shows.
