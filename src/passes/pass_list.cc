@@ -10,6 +10,9 @@ const std::vector<Pass>& all_passes() {
       {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions},
       {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes},
       // Fusions go here: they see a clean graph and may leave dead nodes.
+      {"fuse_layer_norm", OptLevel::extended, fuse_layer_norm},
+      {"fuse_gelu", OptLevel::extended, fuse_gelu},
+      {"fuse_attention", OptLevel::extended, fuse_attention},
       {"fuse_activation", OptLevel::extended, fuse_activation},
       {"expand_quantized_operators", OptLevel::extended, expand_quantized_operators},
       {"fuse_fake_quantization", OptLevel::extended, fuse_fake_quantization},
