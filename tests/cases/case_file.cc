@@ -98,7 +98,7 @@ class ValueReader {
       fail(Code::invalid_argument, items.size(), " elements for shape ", shape);
     if (type == DataType::boolean)
       for (std::string& item : items) item = item == "true" ? "1" : item == "false" ? "0" : item;
-    convert_elements(DataType::string, items.data(), type, tensor.data, 0, tensor.size());
+    convert_elements(DataType::string, items.data(), type, tensor.data, 0, tensor.size(), {.saturate = false});
     return tensor;
   }
 
