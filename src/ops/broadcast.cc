@@ -30,6 +30,21 @@ bool broadcasts_to(const Shape& shape, const Shape& target) {
   return broadcast_into(grown, shape) && grown == target;
 }
 
+LegacyBroadcast::LegacyBroadcast(const NodeInfo& info) {
+  if (info.opset() >= 7) return;
+  const bool slope = info.node().op == "PRelu";
+  active_ = slope || (info.attr("broadcast", 0) != 0 && info.has_attr("axis"));
+  if (active_) axis_ = slope ? 1 : info.attr("axis", -1);
+}
+
+Shape LegacyBroadcast::second(const Shape& first, const Shape& second) const {
+  Shape padded = second;
+  if (!active_) return padded;
+  const int64_t axis = axis_ < 0 ? axis_ + first.rank() : axis_;
+  while (axis + second.rank() > 0 && axis + padded.rank() < first.rank()) padded.push_back(1);
+  return padded;
+}
+
 void collapse_broadcast(const Shape& out, const Shape* const* in, int count, Shape& dims, Shape* strides) {
   dims.resize(0);
   for (int i = 0; i < count; ++i) strides[i].resize(0);

@@ -15,6 +15,20 @@ Shape broadcast_inputs(const ShapeContext& c, int first, int count);
 /// Whether `shape` broadcasts to `target` without changing it.
 bool broadcasts_to(const Shape& shape, const Shape& target);
 
+/// How operators before opset 7 broadcast: with the attribute broadcast = 1 the second operand's dims are those of the
+/// first from the attribute `axis` on (by default the last ones); PRelu's slopes lie along dim 1. From opset 7 on it does
+/// nothing.
+class LegacyBroadcast {
+ public:
+  explicit LegacyBroadcast(const NodeInfo& info);
+  /// The second operand's shape with ones appended, so that it broadcasts as numpy does.
+  Shape second(const Shape& first, const Shape& second) const;
+
+ private:
+  bool active_ = false;
+  int64_t axis_ = -1;
+};
+
 /// Dims and element strides of `count` operands broadcast to `out`, with neighbouring dims merged where every operand
 /// allows it and dims of size one dropped: strides are 0 for a repeated dim. dims gets at least one dim.
 void collapse_broadcast(const Shape& out, const Shape* const* in, int count, Shape& dims, Shape* strides);

@@ -44,13 +44,21 @@ void UnaryKernel::run(const RunContext& c) const {
   });
 }
 
+void BinaryKernel::shapes(ShapeContext& c) const {
+  Shape out = c.in(0);
+  if (!broadcast_into(out, legacy_.second(c.in(0), c.in(1))))
+    c.refuse("shapes ", c.in(0), " and ", c.in(1), " do not broadcast");
+  c.out(0, std::move(out));
+}
+
 void BinaryKernel::run(const RunContext& c) const {
   const Tensor &x = c.in(0), &y = c.in(1);
   Tensor& z = c.out(0);
+  const Shape y_shape = legacy_.second(x.shape, y.shape);
   const DataType type = x.type;
   const size_t in_bytes = element_bytes(type), out_bytes = element_bytes(z.type);
   const bool half = is_half(type), half_out = is_half(z.type);
-  const Broadcast<2> broadcast(z.shape, {&x.shape, &y.shape});
+  const Broadcast<2> broadcast(z.shape, {&x.shape, &y_shape});
   const int step_x = broadcast.step(0), step_y = broadcast.step(1);
   c.pool().parallel_for(broadcast.size(), ns_per_item_, [&](int64_t begin, int64_t end) {
     if (!half) {

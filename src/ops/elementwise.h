@@ -28,15 +28,18 @@ class UnaryKernel : public Kernel {
 /// z[i] = f(x[i], y[i]) with broadcasting.
 class BinaryKernel : public Kernel {
  public:
-  void shapes(ShapeContext& c) const override { c.out(0, broadcast_inputs(c, 0, 2)); }
+  void shapes(ShapeContext& c) const override;
   void run(const RunContext& c) const override;
 
  protected:
-  explicit BinaryKernel(double ns_per_item) : ns_per_item_(ns_per_item) {}
+  BinaryKernel(const NodeInfo& info, double ns_per_item) : ns_per_item_(ns_per_item), legacy_(info) {}
   /// n elements of `type`, never a 16-bit float; x and y advance by 0 or 1 a step.
   virtual void loop(DataType type, const void* x, int step_x, const void* y, int step_y, void* z, int64_t n) const = 0;
 
   double ns_per_item_;
+
+ private:
+  LegacyBroadcast legacy_;
 };
 
 /// z = f(f(x0, x1), x2)... of one operand or more, with broadcasting.
@@ -87,7 +90,7 @@ class Unary final : public UnaryKernel {
 template <class Op, class List, class Base>
 class BroadcastOp final : public Base {
  public:
-  explicit BroadcastOp(const NodeInfo& info) : Base(Op::kNs), op_(make_op<Op>(info)) {
+  explicit BroadcastOp(const NodeInfo& info) : Base(info, Op::kNs), op_(make_op<Op>(info)) {
     check_elementwise_type(info, contains(List{}, info.in_type(0)), contains(List{}, DataType::float32));
   }
 

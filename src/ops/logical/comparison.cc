@@ -50,9 +50,9 @@ struct GreaterOrEqualOp {
 
 EPONA_OPS(comparison) {
   using Anything = decltype(Numbers{} + Types<bool, std::string>{});
-  r.add({.name = "Equal", .since = 7, .make = make_kernel<Binary<EqualOp, Anything>>});
-  r.add({.name = "Less", .since = 7, .make = make_kernel<Binary<LessOp, Numbers>>});
+  r.add({.name = "Equal", .make = make_kernel<Binary<EqualOp, Anything>>});
+  r.add({.name = "Less", .make = make_kernel<Binary<LessOp, Numbers>>});
   r.add({.name = "LessOrEqual", .since = 12, .make = make_kernel<Binary<LessOrEqualOp, Numbers>>});
-  r.add({.name = "Greater", .since = 7, .make = make_kernel<Binary<GreaterOp, Numbers>>});
+  r.add({.name = "Greater", .make = make_kernel<Binary<GreaterOp, Numbers>>});
   r.add({.name = "GreaterOrEqual", .since = 12, .make = make_kernel<Binary<GreaterOrEqualOp, Numbers>>});
 }

@@ -27,8 +27,8 @@ struct NotOp {
 }  // namespace epona
 
 EPONA_OPS(logical) {
-  r.add({.name = "And", .since = 7, .make = make_kernel<Binary<AndOp, Types<bool>>>, .inplace = 3});
-  r.add({.name = "Or", .since = 7, .make = make_kernel<Binary<OrOp, Types<bool>>>, .inplace = 3});
-  r.add({.name = "Xor", .since = 7, .make = make_kernel<Binary<XorOp, Types<bool>>>, .inplace = 3});
+  r.add({.name = "And", .make = make_kernel<Binary<AndOp, Types<bool>>>, .inplace = 3});
+  r.add({.name = "Or", .make = make_kernel<Binary<OrOp, Types<bool>>>, .inplace = 3});
+  r.add({.name = "Xor", .make = make_kernel<Binary<XorOp, Types<bool>>>, .inplace = 3});
   r.add({.name = "Not", .since = 1, .make = make_kernel<Unary<NotOp, Types<bool>>>, .inplace = 1});
 }

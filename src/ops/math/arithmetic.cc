@@ -41,7 +41,7 @@ struct DivOp {
 
 template <class Op>
 OpDef binary(const char* name) {
-  return {.name = name, .since = 7, .make = make_kernel<Binary<Op, Numbers>>, .inplace = 3};
+  return {.name = name, .make = make_kernel<Binary<Op, Numbers>>, .inplace = 3};
 }
 
 }  // namespace

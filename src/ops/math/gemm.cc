@@ -101,4 +101,4 @@ class Gemm final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(gemm) { r.add({.name = "Gemm", .since = 7, .make = make_kernel<Gemm>}); }
+EPONA_OPS(gemm) { r.add({.name = "Gemm", .make = make_kernel<Gemm>}); }

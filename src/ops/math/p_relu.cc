@@ -17,9 +17,9 @@ using List = Types<float, double, int32_t, int64_t, uint32_t, uint64_t>;
 /// The slope broadcasts to x, never the other way.
 class PRelu final : public Kernel {
  public:
-  explicit PRelu(const NodeInfo& info) : binary_(info) {}
+  explicit PRelu(const NodeInfo& info) : binary_(info), legacy_(info) {}
   void shapes(ShapeContext& c) const override {
-    if (!broadcasts_to(c.in(1), c.in(0)))
+    if (!broadcasts_to(legacy_.second(c.in(0), c.in(1)), c.in(0)))
       c.refuse("slope of shape ", c.in(1), " does not broadcast to the input's shape ", c.in(0));
     c.out(0, c.in(0));
   }
@@ -27,9 +27,10 @@ class PRelu final : public Kernel {
 
  private:
   Binary<PReluOp, List> binary_;
+  LegacyBroadcast legacy_;
 };
 
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(p_relu) { r.add({.name = "PRelu", .since = 7, .make = make_kernel<PRelu>, .inplace = 1}); }
+EPONA_OPS(p_relu) { r.add({.name = "PRelu", .make = make_kernel<PRelu>, .inplace = 1}); }

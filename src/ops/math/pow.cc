@@ -40,7 +40,7 @@ T power(T base, T exponent) {
 /// computation: the base's own, double for an integer base with a float exponent.
 class Pow final : public Kernel {
  public:
-  explicit Pow(const NodeInfo& info) {
+  explicit Pow(const NodeInfo& info) : legacy_(info) {
     DataType base = info.in_type(0), exponent = info.in_type(1);
     if (!contains(NumericTypes{}, base) || !contains(NumericTypes{}, exponent))
       info.refuse(Code::not_implemented, "element types ", base, " and ", exponent);
@@ -49,7 +49,12 @@ class Pow final : public Kernel {
     else
       compute_ = base == DataType::float64 || exponent == DataType::float64 ? DataType::float64 : DataType::float32;
   }
-  void shapes(ShapeContext& c) const override { c.out(0, broadcast_inputs(c, 0, 2)); }
+  void shapes(ShapeContext& c) const override {
+    Shape out = c.in(0);
+    if (!broadcast_into(out, legacy_.second(c.in(0), c.in(1))))
+      c.refuse("shapes ", c.in(0), " and ", c.in(1), " do not broadcast");
+    c.out(0, std::move(out));
+  }
   void run(const RunContext& c) const override {
     dispatch(compute_, Types<float, double, int64_t>{}, [&]<class C>() { go<C>(c); });
   }
@@ -59,7 +64,8 @@ class Pow final : public Kernel {
   void go(const RunContext& c) const {
     const Tensor &x = c.in(0), &y = c.in(1);
     Tensor& z = c.out(0);
-    const Broadcast<2> broadcast(z.shape, {&x.shape, &y.shape});
+    const Shape y_shape = legacy_.second(x.shape, y.shape);
+    const Broadcast<2> broadcast(z.shape, {&x.shape, &y_shape});
     const int64_t step_x = broadcast.step(0), step_y = broadcast.step(1);
     c.pool().parallel_for(broadcast.size(), 10, [&](int64_t begin, int64_t end) {
       C left[kConvertBlock], right[kConvertBlock];
@@ -89,10 +95,11 @@ class Pow final : public Kernel {
     return buffer;
   }
 
+  LegacyBroadcast legacy_;
   DataType compute_;
 };
 
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(pow) { r.add({.name = "Pow", .since = 7, .make = make_kernel<Pow>, .inplace = 1}); }
+EPONA_OPS(pow) { r.add({.name = "Pow", .make = make_kernel<Pow>, .inplace = 1}); }
