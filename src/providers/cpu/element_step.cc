@@ -130,7 +130,8 @@ std::optional<Activation> activation_of(const Graph& graph, const Node& node) {
 std::optional<ElementSteps> element_steps(const Graph& graph, const Node& node) {
   if (const auto activation = activation_of(graph, node))
     return ElementSteps{{{EwOp::activation, {0, 0, 0}, *activation}}, {0}};
-  if (!node.domain.empty()) return std::nullopt;
+  // The broadcasting of old opsets is known to the portable kernels only.
+  if (!node.domain.empty() || (node.opset < 7 && node.inputs.size() > 1)) return std::nullopt;
   if (const auto it = unary_names().find(node.op); it != unary_names().end())
     return ElementSteps{{{it->second, {0, 0, 0}}}, {0}};
   if (const auto it = binary_names().find(node.op); it != binary_names().end()) {
