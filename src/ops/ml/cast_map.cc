@@ -60,7 +60,7 @@ class CastMap final : public Kernel {
       }
     } else if (values && values->type == DataType::float32) {
       number = values->as<float>()[from];
-      if (y.type == DataType::string) text = cat(number);
+      if (y.type == DataType::string) text = std::to_string(number);  // six decimals, as onnxruntime writes it
     } else if (values) {
       c.refuse("map values of type ", values->type);
     } else if (y.type == DataType::string) {

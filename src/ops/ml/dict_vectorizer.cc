@@ -6,7 +6,8 @@
 namespace epona {
 namespace {
 
-/// DictVectorizer: the values of a map at the places of their keys in the vocabulary, zero elsewhere.
+/// DictVectorizer: the values of a map at the places of their keys in the vocabulary, zero elsewhere. Other keys are
+/// left out, as the peers do.
 class DictVectorizer final : public Kernel {
  public:
   explicit DictVectorizer(const NodeInfo& info) {
@@ -27,7 +28,7 @@ class DictVectorizer final : public Kernel {
     if (y.type != DataType::string) std::memset(y.data, 0, y.bytes());
     const size_t width = type_bits(y.type) / 8;
     const bool known = lookup_.each(value.map->keys, [&](int64_t i, int64_t at) {
-      if (at < 0) c.refuse("key ", i, " of the map is not in the vocabulary");
+      if (at < 0) return;
       if (y.type == DataType::string)
         y.as<std::string>()[at] = values.as<std::string>()[i];
       else
