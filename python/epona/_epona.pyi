@@ -1,0 +1,321 @@
+from collections.abc import Mapping, Sequence
+import enum
+from typing import overload
+
+from epona.capi.onnxruntime_pybind11_state import (
+    EPFail as EPFail,
+    EngineError as EngineError,
+    Fail as Fail,
+    InvalidArgument as InvalidArgument,
+    InvalidGraph as InvalidGraph,
+    InvalidProtobuf as InvalidProtobuf,
+    ModelLoadCanceled as ModelLoadCanceled,
+    ModelLoaded as ModelLoaded,
+    ModelRequiresCompilation as ModelRequiresCompilation,
+    NoModel as NoModel,
+    NoSuchFile as NoSuchFile,
+    NotFound as NotFound,
+    NotImplemented as NotImplemented,
+    RuntimeException as RuntimeException
+)
+
+
+class GraphOptimizationLevel(enum.Enum):
+    ORT_DISABLE_ALL = 0
+
+    ORT_ENABLE_BASIC = 1
+
+    ORT_ENABLE_EXTENDED = 2
+
+    ORT_ENABLE_LAYOUT = 3
+
+    ORT_ENABLE_ALL = 99
+
+class ExecutionMode(enum.Enum):
+    ORT_SEQUENTIAL = 0
+
+    ORT_PARALLEL = 1
+
+class ExecutionOrder(enum.Enum):
+    DEFAULT = 0
+
+    PRIORITY_BASED = 1
+
+    MEMORY_EFFICIENT = 2
+
+class SessionOptions:
+    """Everything that can be set before a session is made."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def graph_optimization_level(self) -> GraphOptimizationLevel: ...
+
+    @graph_optimization_level.setter
+    def graph_optimization_level(self, arg: GraphOptimizationLevel, /) -> None: ...
+
+    @property
+    def intra_op_num_threads(self) -> int: ...
+
+    @intra_op_num_threads.setter
+    def intra_op_num_threads(self, arg: int, /) -> None: ...
+
+    @property
+    def inter_op_num_threads(self) -> int: ...
+
+    @inter_op_num_threads.setter
+    def inter_op_num_threads(self, arg: int, /) -> None: ...
+
+    @property
+    def execution_mode(self) -> ExecutionMode: ...
+
+    @execution_mode.setter
+    def execution_mode(self, arg: ExecutionMode, /) -> None: ...
+
+    @property
+    def execution_order(self) -> ExecutionOrder: ...
+
+    @execution_order.setter
+    def execution_order(self, arg: ExecutionOrder, /) -> None: ...
+
+    @property
+    def enable_cpu_mem_arena(self) -> bool: ...
+
+    @enable_cpu_mem_arena.setter
+    def enable_cpu_mem_arena(self, arg: bool, /) -> None: ...
+
+    @property
+    def enable_mem_pattern(self) -> bool: ...
+
+    @enable_mem_pattern.setter
+    def enable_mem_pattern(self, arg: bool, /) -> None: ...
+
+    @property
+    def enable_mem_reuse(self) -> bool: ...
+
+    @enable_mem_reuse.setter
+    def enable_mem_reuse(self, arg: bool, /) -> None: ...
+
+    @property
+    def enable_profiling(self) -> bool: ...
+
+    @enable_profiling.setter
+    def enable_profiling(self, arg: bool, /) -> None: ...
+
+    @property
+    def profile_file_prefix(self) -> str: ...
+
+    @profile_file_prefix.setter
+    def profile_file_prefix(self, arg: str, /) -> None: ...
+
+    @property
+    def optimized_model_filepath(self) -> str: ...
+
+    @optimized_model_filepath.setter
+    def optimized_model_filepath(self, arg: str, /) -> None: ...
+
+    @property
+    def logid(self) -> str: ...
+
+    @logid.setter
+    def logid(self, arg: str, /) -> None: ...
+
+    @property
+    def log_severity_level(self) -> int: ...
+
+    @log_severity_level.setter
+    def log_severity_level(self, arg: int, /) -> None: ...
+
+    @property
+    def log_verbosity_level(self) -> int: ...
+
+    @log_verbosity_level.setter
+    def log_verbosity_level(self, arg: int, /) -> None: ...
+
+    @property
+    def use_deterministic_compute(self) -> bool: ...
+
+    @use_deterministic_compute.setter
+    def use_deterministic_compute(self, arg: bool, /) -> None: ...
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Sets a configuration entry."""
+
+    def get_session_config_entry(self, key: str) -> str:
+        """The value of a configuration entry; RuntimeError when it is not set."""
+
+    def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
+        """Fixes a symbolic dimension of the inputs by its name."""
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
+        """Fixes a symbolic dimension of the inputs by its denotation."""
+
+    def add_provider(self, name: str, options: Mapping[str, str]) -> None: ...
+
+    def has_providers(self) -> bool: ...
+
+    def has_config(self, arg0: str, arg1: str, /) -> bool: ...
+
+class RunOptions:
+    """Options of one run."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def terminate(self) -> bool: ...
+
+    @terminate.setter
+    def terminate(self, arg: bool, /) -> None: ...
+
+    @property
+    def logid(self) -> str: ...
+
+    @logid.setter
+    def logid(self, arg: str, /) -> None: ...
+
+    @property
+    def tag(self) -> str: ...
+
+    @tag.setter
+    def tag(self, arg: str, /) -> None: ...
+
+    @property
+    def log_severity_level(self) -> int: ...
+
+    @log_severity_level.setter
+    def log_severity_level(self, arg: int, /) -> None: ...
+
+    @property
+    def log_verbosity_level(self) -> int: ...
+
+    @log_verbosity_level.setter
+    def log_verbosity_level(self, arg: int, /) -> None: ...
+
+    @property
+    def only_execute_path_to_fetches(self) -> bool: ...
+
+    @only_execute_path_to_fetches.setter
+    def only_execute_path_to_fetches(self, arg: bool, /) -> None: ...
+
+    def add_run_config_entry(self, key: str, value: str) -> None: ...
+
+    def get_run_config_entry(self, key: str) -> str: ...
+
+def set_default_logger_severity(severity: int) -> None:
+    """
+    Sets the process-wide log threshold: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal.
+    """
+
+class OrtValue:
+    """A tensor, sequence or map in the runtime's memory."""
+
+    @staticmethod
+    def ortvalue_from_numpy(array: object) -> OrtValue:
+        """Shares the memory of a numpy array."""
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(shape: Sequence[int], type: int) -> OrtValue: ...
+
+    def numpy(self) -> object:
+        """The value as numpy sees it; tensors share memory."""
+
+    def shape(self) -> list[int]: ...
+
+    def element_type(self) -> int: ...
+
+    def data_type(self) -> str: ...
+
+    def is_tensor(self) -> bool: ...
+
+    def is_tensor_sequence(self) -> bool: ...
+
+    def is_sparse_tensor(self) -> bool: ...
+
+    def has_value(self) -> bool: ...
+
+    def data_ptr(self) -> int: ...
+
+    def device_name(self) -> str: ...
+
+    def tensor_size_in_bytes(self) -> int: ...
+
+    def update_inplace(self, array: object) -> None: ...
+
+class NodeArg:
+    """Name, type and shape of an input or output."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def shape(self) -> list: ...
+
+    def __repr__(self) -> str: ...
+
+    def __str__(self) -> str: ...
+
+class ModelMetadata:
+    """What a model says about itself."""
+
+    @property
+    def producer_name(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def domain(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def graph_description(self) -> str: ...
+
+    @property
+    def custom_metadata_map(self) -> dict[str, str]: ...
+
+    @property
+    def graph_name(self) -> str: ...
+
+class Session:
+    @overload
+    def __init__(self, path: str, options: SessionOptions) -> None: ...
+
+    @overload
+    def __init__(self, bytes: bytes, options: SessionOptions) -> None: ...
+
+    @property
+    def inputs_meta(self) -> list[NodeArg]: ...
+
+    @property
+    def outputs_meta(self) -> list[NodeArg]: ...
+
+    @property
+    def overridable_initializers(self) -> list[NodeArg]: ...
+
+    @property
+    def model_meta(self) -> ModelMetadata: ...
+
+    def get_providers(self) -> list[str]: ...
+
+    def inactive_providers(self) -> list[tuple[str, str]]: ...
+
+    def creation_times(self) -> list[tuple[str, float]]: ...
+
+    def passes(self) -> list: ...
+
+    def placement(self) -> list: ...
+
+    def run(self, output_names: Sequence[str] | None, input_feed: dict, run_options: RunOptions | None = None) -> list: ...
+
+    def run_with_ort_values(self, input_feed: dict, output_names: Sequence[str] | None, run_options: RunOptions | None = None) -> list[OrtValue]: ...
+
+def isa() -> str:
+    """The instruction-set tier in use."""
+
+def available_isas() -> list[str]:
+    """The instruction-set tiers this CPU has; EPONA_ISA forces one."""
