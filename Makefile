@@ -21,7 +21,7 @@ export CCACHE_BASEDIR ?= $(ROOT)
 export CCACHE_NOHASHDIR ?= 1
 endif
 
-.PHONY: all setup deps configure build install demo test check bench asan tsan fuzz lint format clean help
+.PHONY: all setup deps configure build install demo test check bench asan tsan lint format clean help
 
 all: install  ## build everything and install the package into .venv
 
@@ -74,19 +74,11 @@ bench: install  ## compare with onnxruntime and OpenVINO
 	@$(PY) scripts/models.py --mark bench
 	@$(PY) bench/peers.py $(BENCH)
 
-# asan, tsan and fuzz: the C++ tests under the sanitizers. Configured once, then built and run.
+# asan and tsan: the C++ tests under the sanitizers. Configured once, then built and run.
 asan tsan: deps .venv/.ready  ## C++ tests under address and undefined-behaviour (or thread) sanitizers
 	@[ -e build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build build/$@ -j $(JOBS)
 	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
-
-FUZZ_SECONDS ?= 60
-fuzz: deps  ## run each libFuzzer target for FUZZ_SECONDS
-	@scripts/setup.sh lint
-	@[ -e build/fuzz/build.ninja ] || cmake --preset fuzz
-	@cmake --build build/fuzz -j $(JOBS)
-	@for f in build/fuzz/fuzz/fuzz_*; do mkdir -p build/fuzz/corpus/$$(basename $$f); \
-	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 build/fuzz/corpus/$$(basename $$f); done
 
 lint: build  ## clang-format and clang-tidy: FILES=... or all
 	@scripts/setup.sh lint
