@@ -85,8 +85,16 @@ KernelPtr make(const NodeInfo& info, KernelPtr& portable, std::string& reason) {
   } else if (zeros) {
     return no("layout of the zero points");
   }
-  if (reinterpret_cast<uintptr_t>(w.scales) % 4 || reinterpret_cast<uintptr_t>(w.float_zeros) % 4)
-    return no("unaligned scales");
+  // In a model file nothing is aligned.
+  Tensor aligned_scales, aligned_zeros;
+  if (reinterpret_cast<uintptr_t>(w.scales) % alignof(float)) {
+    aligned_scales = scales->clone();
+    w.scales = aligned_scales.as<float>();
+  }
+  if (w.float_zeros && reinterpret_cast<uintptr_t>(w.float_zeros) % alignof(float)) {
+    aligned_zeros = zeros->clone();
+    w.float_zeros = aligned_zeros.as<float>();
+  }
   return std::make_unique<MatMulNBits>(info, std::move(portable), w);
 }
 
