@@ -64,10 +64,14 @@ def check_no_further_than_peer(kind, results):
     """results: (got, float model's, peer's) of every case."""
     for got, exact, peers in results:
         compare.check_form(got, peers)
-        # Where the peer is far from the float model it is no oracle for anyone else.
-        limit = max(compare.TOLERANCE[kind], ROUNDING_SLACK * compare.largest(peers, exact))
-        distance = compare.largest(got, peers)
-        assert distance <= limit, f"{distance:.3g} away from the peer, {limit:.3g} allowed"
+        tolerance, peer_off = compare.TOLERANCE[kind], compare.largest(peers, exact)
+        # Where the peer is further from the float model than the tolerance it is no oracle for anyone else (its 8-bit
+        # products saturate on AVX2): then the float model is, and the peer's own distance to it the limit.
+        if peer_off <= tolerance:
+            distance, limit, whom = compare.largest(got, peers), tolerance, "peer"
+        else:
+            distance, limit, whom = compare.largest(got, exact), peer_off, "float model"
+        assert distance <= limit, f"{distance:.3g} away from the {whom}, {limit:.3g} allowed"
     ours = compare.euclidean([(got, exact) for got, exact, _ in results])
     theirs = compare.euclidean([(peers, exact) for _, exact, peers in results])
     for index, (our, their) in enumerate(zip(ours, theirs, strict=True)):
