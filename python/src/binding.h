@@ -16,9 +16,6 @@ void bind_options(nb::module_& m);
 void bind_values(nb::module_& m);
 void bind_session(nb::module_& m);
 
-/// A graph type as the API spells it: "tensor(float)", "seq(map(string,tensor(float)))".
-std::string type_text(const Type& type);
-
 /// A feed made from a Python object: an ndarray, OrtValue, list (sequence), dict (map) or None (an absent optional),
 /// guided by the type the model declares. The memory of arrays is shared, not copied, and kept alive by the value.
 RuntimeValue value_from_python(nb::handle object, const Type& type, const std::string& name);

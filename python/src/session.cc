@@ -130,14 +130,10 @@ nb::object node_record(const NodePlacement& node) {
 void bind_session(nb::module_& m) {
   nb::class_<IoInfo>(m, "NodeArg", "Name, type and shape of an input or output.")
       .def_ro("name", &IoInfo::name)
-      .def_prop_ro("type", [](const IoInfo& info) { return type_text(info.type); })
+      .def_prop_ro("type", [](const IoInfo& info) { return info.type.to_string(); })
       .def_prop_ro("shape", [](const IoInfo& info) { return shape_list(element_type(info.type)); })
-      .def("__repr__", [](const IoInfo& info) {
-        return cat("NodeArg(name='", info.name, "', type='", type_text(info.type), "', shape=",
-                   nb::cast<std::string>(nb::str(shape_list(element_type(info.type)))), ")");
-      })
-      .def("__str__", [](const IoInfo& info) {
-        return cat("NodeArg(name='", info.name, "', type='", type_text(info.type), "', shape=",
+      .def("__repr__", [](const IoInfo& info) {  // str() falls back to it
+        return cat("NodeArg(name='", info.name, "', type='", info.type.to_string(), "', shape=",
                    nb::cast<std::string>(nb::str(shape_list(element_type(info.type)))), ")");
       });
 

@@ -248,8 +248,6 @@ RuntimeValue map_from_dict(nb::dict dict, const Type& type) {
 
 }  // namespace
 
-std::string type_text(const Type& type) { return type.to_string(); }
-
 RuntimeValue* as_ort_value(nb::handle object) {
   RuntimeValue* value = nullptr;
   if (nb::try_cast(object, value)) return value;

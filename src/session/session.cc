@@ -90,7 +90,6 @@ void Session::initialize() {
 
   std::vector<Provider*> order;
   for (auto& provider : providers_) order.push_back(provider.get());
-  PlanOptions plan_options;
   std::vector<std::vector<Provider*>> placed;  // per graph being planned, innermost last
   auto plan_graph = [&](auto& self, Graph& target) -> std::shared_ptr<const Plan> {
     placed.push_back(place(target, order, placement_));
