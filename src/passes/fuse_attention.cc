@@ -8,15 +8,11 @@ namespace {
 
 /// Finds MatMul(Softmax(MatMul(Q, K^T) scaled, plus a mask), V) on tensors of rank 4 and makes it one Attention node of
 /// domain "epona", which reads and writes {batch, rows, heads, columns} as well: transpositions around it vanish.
-class Fuser {
+class Fuser : PatternMatcher {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph.consumers()) {}
-
+  using PatternMatcher::PatternMatcher;
   int run() {
-    int fused = 0;
-    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
-      if (!graph_.nodes[id].removed && graph_.nodes[id].is("MatMul")) fused += fuse(id);
-    return fused;
+    return fuse_each("MatMul", [this](NodeId id) { return fuse(id); });
   }
 
  private:
@@ -25,11 +21,6 @@ class Fuser {
   bool is_float4(ValueId id) const {
     const Type& type = graph_.values[id].type;
     return type.is_tensor() && type.elem == DataType::float32 && type.shape && type.shape->size() == 4;
-  }
-
-  /// The producer of a value that nothing else reads.
-  const Node* inner(ValueId id, std::string_view op) const {
-    return read_once(graph_, readers_, id) ? producer_of(graph_, id, op) : nullptr;
   }
 
   /// A constant factor of one element; it may not add dims to a tensor of rank 4.
@@ -150,19 +141,13 @@ class Fuser {
     }
     return nullptr;
   }
-
-  Graph& graph_;
-  std::vector<std::vector<NodeId>> readers_;
 };
 
 }  // namespace
 
 int fuse_attention(Graph& graph, const PassContext&) {
   const int fused = Fuser(graph).run();
-  if (fused > 0) {
-    graph.sort();
-    remove_dead_nodes(graph);
-  }
+  if (fused > 0) graph.sort();
   return fused;
 }
 

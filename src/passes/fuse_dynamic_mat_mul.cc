@@ -4,30 +4,14 @@
 namespace epona {
 namespace {
 
-class Fuser {
+class Fuser : PatternMatcher {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph.consumers()) {}
-
+  using PatternMatcher::PatternMatcher;
   int run() {
-    int fused = 0;
-    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
-      if (!graph_.nodes[id].removed && graph_.nodes[id].is("MatMulInteger")) fused += fuse(id);
-    return fused;
+    return fuse_each("MatMulInteger", [this](NodeId id) { return fuse(id); });
   }
 
  private:
-  /// The only reader of a node's output, if it is operator `op`; kNone otherwise.
-  NodeId only_reader(NodeId id, std::string_view op) const {
-    const Node& node = graph_.nodes[id];
-    if (node.outputs.size() != 1 || !read_once(graph_, readers_, node.outputs[0])) return kNone;
-    const NodeId next = readers_[node.outputs[0]][0];
-    return !graph_.nodes[next].removed && graph_.nodes[next].is(op) ? next : kNone;
-  }
-
-  ValueId other_input(const Node& node, ValueId value) const {
-    return node.inputs[0] == node.inputs[1] ? kNone : node.inputs[node.inputs[0] == value ? 1 : 0];
-  }
-
   /// A float constant with one element, or one for each of n columns, that adds no dim to an output of rank 2 or more.
   bool per_column(ValueId id, int64_t n, bool scalar_too) const {
     const Tensor* t = id == kNone ? nullptr : graph_.constant(id);
@@ -47,9 +31,9 @@ class Fuser {
     const int64_t n = b->shape[1];
     const auto& a_type = graph_.values[product.inputs[0]].type.shape;
     if (!a_type || a_type->size() < 2) return false;
-    const NodeId cast = only_reader(id, "Cast");
+    const NodeId cast = only_reader(product.outputs[0], "Cast");
     if (cast == kNone || !is_float_cast(cast)) return false;
-    const NodeId mul = only_reader(cast, "Mul");
+    const NodeId mul = only_reader(graph_.nodes[cast].outputs[0], "Mul");
     if (mul == kNone) return false;
     const ValueId factor = other_input(graph_.nodes[mul], graph_.nodes[cast].outputs[0]);
     const Node* scales = producer_of(graph_, factor, "Mul");
@@ -62,7 +46,7 @@ class Fuser {
         continue;
       NodeId last = mul;
       ValueId bias = kNone;
-      if (const NodeId add = only_reader(mul, "Add"); add != kNone) {
+      if (const NodeId add = only_reader(graph_.nodes[mul].outputs[0], "Add"); add != kNone) {
         const ValueId addend = other_input(graph_.nodes[add], graph_.nodes[mul].outputs[0]);
         if (per_column(addend, n, false)) {
           bias = addend;
@@ -84,9 +68,6 @@ class Fuser {
     }
     return false;
   }
-
-  Graph& graph_;
-  std::vector<std::vector<NodeId>> readers_;
 };
 
 }  // namespace
@@ -94,9 +75,7 @@ class Fuser {
 /// The product of a dynamically quantised A with constant weights, cast to float and scaled, maybe with a bias, becomes
 /// one node (com.microsoft's MatMulIntegerToFloat).
 int fuse_dynamic_mat_mul(Graph& graph, const PassContext&) {
-  const int fused = Fuser(graph).run();
-  if (fused > 0) remove_dead_nodes(graph);
-  return fused;
+  return Fuser(graph).run();
 }
 
 }  // namespace epona

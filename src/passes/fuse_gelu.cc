@@ -8,22 +8,14 @@ namespace epona {
 namespace {
 
 /// Finds 0.5 x (1 + erf(x / sqrt 2)) and 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the factors in any order.
-class Fuser {
+class Fuser : PatternMatcher {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph.consumers()) {}
-
+  using PatternMatcher::PatternMatcher;
   int run() {
-    int fused = 0;
-    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
-      if (!graph_.nodes[id].removed && graph_.nodes[id].is("Mul")) fused += fuse(id);
-    return fused;
+    return fuse_each("Mul", [this](NodeId id) { return fuse(id); });
   }
 
  private:
-  const Node* inner(ValueId id, std::string_view op) const {
-    return read_once(graph_, readers_, id) ? producer_of(graph_, id, op) : nullptr;
-  }
-
   /// Whether a constant is `expected` and cannot add a dim to a tensor of rank 1 or more.
   bool is_number(ValueId id, double expected) const {
     const Tensor* tensor = graph_.constant(id);
@@ -102,17 +94,12 @@ class Fuser {
     graph_.nodes[id] = std::move(node);
     return true;
   }
-
-  Graph& graph_;
-  std::vector<std::vector<NodeId>> readers_;
 };
 
 }  // namespace
 
 int fuse_gelu(Graph& graph, const PassContext&) {
-  const int fused = Fuser(graph).run();
-  if (fused > 0) remove_dead_nodes(graph);
-  return fused;
+  return Fuser(graph).run();
 }
 
 }  // namespace epona

@@ -7,15 +7,11 @@ namespace {
 /// Finds layer and RMS normalisation over the last dim, spelled out:
 ///   d = x - mean(x); d / sqrt(mean(d^2) + epsilon) * scale [+ bias]
 ///   x * (1 / sqrt(mean(x^2) + epsilon)) * scale
-class Fuser {
+class Fuser : PatternMatcher {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph.consumers()) {}
-
+  using PatternMatcher::PatternMatcher;
   int run() {
-    int fused = 0;
-    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
-      if (!graph_.nodes[id].removed && graph_.nodes[id].is("Mul")) fused += fuse(id);
-    return fused;
+    return fuse_each("Mul", [this](NodeId id) { return fuse(id); });
   }
 
  private:
@@ -133,17 +129,12 @@ class Fuser {
     graph_.nodes[place] = std::move(node);
     return true;
   }
-
-  Graph& graph_;
-  std::vector<std::vector<NodeId>> readers_;
 };
 
 }  // namespace
 
 int fuse_layer_norm(Graph& graph, const PassContext&) {
-  const int fused = Fuser(graph).run();
-  if (fused > 0) remove_dead_nodes(graph);
-  return fused;
+  return Fuser(graph).run();
 }
 
 }  // namespace epona

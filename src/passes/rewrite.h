@@ -23,4 +23,43 @@ const Node* producer_of(const Graph& graph, ValueId id, std::string_view op, std
 /// Whether exactly one node reads the value (once or more), no subgraph captures it, and it is not a graph output.
 bool read_once(const Graph& graph, const std::vector<std::vector<NodeId>>& consumers, ValueId id);
 
+/// What passes that recognise a pattern of nodes share. Readers are those of the graph when it was made: a pattern may
+/// replace and remove nodes of its own, and leaves what others read as it was.
+class PatternMatcher {
+ public:
+  explicit PatternMatcher(Graph& graph) : graph_(graph), readers_(graph.consumers()) {}
+
+ protected:
+  /// Calls fuse(id) for every node `op` of ai.onnx that still stands and removes what nobody reads afterwards. Returns
+  /// how often it was true.
+  template <class Fuse>
+  int fuse_each(std::string_view op, Fuse&& fuse) {
+    int fused = 0;
+    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
+      if (!graph_.nodes[id].removed && graph_.nodes[id].is(op)) fused += fuse(id);
+    if (fused > 0) remove_dead_nodes(graph_);
+    return fused;
+  }
+
+  /// The producer of a value that nothing else reads, if it is operator `op`; nullptr otherwise.
+  const Node* inner(ValueId id, std::string_view op) const {
+    return read_once(graph_, readers_, id) ? producer_of(graph_, id, op) : nullptr;
+  }
+
+  /// The only reader of a value, if it is operator `op`; kNone otherwise.
+  NodeId only_reader(ValueId id, std::string_view op) const {
+    if (!read_once(graph_, readers_, id)) return kNone;
+    const NodeId next = readers_[id][0];
+    return !graph_.nodes[next].removed && graph_.nodes[next].is(op) ? next : kNone;
+  }
+
+  /// The other operand of a node with two; kNone when both are `value`.
+  static ValueId other_input(const Node& node, ValueId value) {
+    return node.inputs[0] == node.inputs[1] ? kNone : node.inputs[node.inputs[0] == value ? 1 : 0];
+  }
+
+  Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+};
+
 }  // namespace epona
