@@ -18,7 +18,7 @@ int command_explain(const std::vector<std::string>& words) {
     json.begin_object().field("model", path).key("counts").begin_object();
     for (auto& [provider, count] : placement.counts()) json.field(provider, count);
     json.end_object().key("inactive").begin_object();
-    for (auto& [provider, text] : placement.inactive) json.field(provider, text);
+    for (auto& one : placement.inactive) json.field(one.provider, one.sentence());
     json.end_object().key("nodes").begin_array();
     for (const NodePlacement& node : placement.nodes) {
       json.begin_object().field("name", node.name).field("op", node.op).field("domain", node.domain);
@@ -35,7 +35,7 @@ int command_explain(const std::vector<std::string>& words) {
     std::printf("%s\n", json.text().c_str());
     return 0;
   }
-  for (auto& [provider, text] : placement.inactive) std::printf("not active: %s\n", text.c_str());
+  for (auto& one : placement.inactive) std::printf("%s\n", one.sentence().c_str());
   for (const NodePlacement& node : placement.nodes) {
     std::printf("%-24s %-28s %s", node.provider.c_str(),
                 (node.domain.empty() ? node.op : node.domain + ":" + node.op).c_str(), node.name.c_str());

@@ -167,7 +167,13 @@ void bind_session(nb::module_& m) {
       .def_prop_ro("overridable_initializers", [](const Session& s) { return s.overridable_initializers(); })
       .def_prop_ro("model_meta", [](const Session& s) -> const Model& { return s.model(); }, nb::rv_policy::reference_internal)
       .def("get_providers", &Session::providers)
-      .def("inactive_providers", [](const Session& s) { return s.placement().inactive; })
+      .def("inactive_providers", [](const Session& s) {
+             nb::list list;
+             auto executable = s.executable();
+             for (const InactiveProvider& one : executable->placement.inactive)
+               list.append(nb::make_tuple(one.provider, one.stage, one.cause, one.fix));
+             return list;
+           })
       .def("creation_times", [](const Session& s) { return s.creation_times(); })
       .def("passes",
            [](const Session& s) {
@@ -179,7 +185,8 @@ void bind_session(nb::module_& m) {
       .def("placement",
            [](const Session& s) {
              nb::list nodes;
-             for (const NodePlacement& node : s.placement().nodes) nodes.append(node_record(node));
+             auto executable = s.executable();
+             for (const NodePlacement& node : executable->placement.nodes) nodes.append(node_record(node));
              return nodes;
            })
       .def(

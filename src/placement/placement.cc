@@ -1,6 +1,14 @@
 #include "placement/placement.h"
 
+#include <algorithm>
+
 namespace epona {
+
+std::string InactiveProvider::sentence() const {
+  std::string text = cat(provider, " was asked for and is not active: ", cause.empty() ? "it failed" : cause, ".");
+  if (!fix.empty()) text += cat(" To fix it: ", fix, ".");
+  return text;
+}
 
 std::map<std::string, int> Placement::counts() const {
   std::map<std::string, int> counts;
@@ -8,19 +16,20 @@ std::map<std::string, int> Placement::counts() const {
   return counts;
 }
 
-std::vector<Provider*> place(const Graph& graph, const std::vector<Provider*>& providers, Placement& placement) {
-  std::vector<Provider*> chosen(graph.nodes.size(), nullptr);
+Candidates place(const Graph& graph, const std::vector<Provider*>& providers, Placement& placement) {
+  Candidates candidates(graph.nodes.size());
   std::vector<NodePlacement> records(graph.nodes.size());
   for (Provider* provider : providers) {
     Claim claim = provider->claim(graph);
     for (const auto& group : claim.groups) {
-      bool all_free = true;
-      for (NodeId id : group) all_free &= chosen[id] == nullptr;
-      if (!all_free) continue;
-      for (NodeId id : group) chosen[id] = provider;
+      // A group is taken as a whole or not at all; for a later provider its nodes are only what it would do in need.
+      bool all_free = std::all_of(group.begin(), group.end(), [&](NodeId id) { return candidates[id].empty(); });
+      for (NodeId id : group)
+        if (all_free || group.size() == 1) candidates[id].push_back(provider);
     }
     for (auto& [id, refusal] : claim.refused)
-      if (!chosen[id]) records[id].declined.push_back({provider->name(), reason_name(refusal.reason), refusal.text});
+      if (candidates[id].empty())
+        records[id].declined.push_back({provider->name(), reason_name(refusal.reason), refusal.text});
   }
   for (size_t id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
@@ -30,10 +39,10 @@ std::vector<Provider*> place(const Graph& graph, const std::vector<Provider*>& p
     record.op = node.op;
     record.domain = node.domain;
     record.graph = graph.name;
-    record.provider = chosen[id] ? chosen[id]->name() : "";
+    record.provider = candidates[id].empty() ? "" : candidates[id].front()->name();
     placement.nodes.push_back(std::move(record));
   }
-  return chosen;
+  return candidates;
 }
 
 }  // namespace epona

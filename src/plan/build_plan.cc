@@ -58,11 +58,10 @@ class PlanBuilder {
   void make_steps() {
     for (const Node& node : graph_.nodes) {
       if (node.removed) continue;
-      Provider* provider = options_.provider_of(graph_, node);
+      auto [kernel, provider] = options_.build(PlanNodeInfo(graph_, node, options_));
       StepPlan step;
       step.provider = provider->name();
-      PlanNodeInfo info(graph_, node, options_);
-      plan_->kernels.push_back(provider->build(info));
+      plan_->kernels.push_back(std::move(kernel));
       step.kernel = plan_->kernels.back().get();
       step.node.name = node.name;
       step.node.op = node.op;

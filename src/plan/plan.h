@@ -61,10 +61,16 @@ struct Plan {
   std::vector<KernelPtr> kernels;
 };
 
+/// A kernel with the provider that built it.
+struct BuiltKernel {
+  KernelPtr kernel;
+  Provider* provider = nullptr;
+};
+
 /// What building a plan needs besides the graph.
 struct PlanOptions {
-  /// Which provider runs a node.
-  std::function<Provider*(const Graph&, const Node&)> provider_of;
+  /// The kernel of a node of the graph, from the provider that runs it.
+  std::function<BuiltKernel(const NodeInfo&)> build;
   /// Makes a subgraph runnable (If, Loop, Scan bodies).
   std::function<std::shared_ptr<Subgraph>(const std::shared_ptr<Graph>&)> make_subgraph;
   /// Called with the memory of constants that kernels have packed and nobody reads any more.

@@ -110,7 +110,8 @@ std::vector<std::string> providers(const Handle& session) { return session_of(se
 
 std::vector<std::array<std::string, 3>> placement(const Handle& session) {
   std::vector<std::array<std::string, 3>> rows;
-  for (const NodePlacement& node : session_of(session).placement().nodes)
+  auto executable = session_of(session).executable();
+  for (const NodePlacement& node : executable->placement.nodes)
     rows.push_back({node.name, node.op, node.provider});
   return rows;
 }

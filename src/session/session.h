@@ -9,10 +9,7 @@
 #include "base/log.h"
 #include "base/thread_pool.h"
 #include "model/model.h"
-#include "placement/placement.h"
-#include "providers/provider.h"
-#include "run/executor.h"
-#include "session/session_options.h"
+#include "session/executable.h"
 
 namespace epona {
 
@@ -34,11 +31,13 @@ class Session {
   const std::vector<IoInfo>& overridable_initializers() const { return overridable_; }
   const Model& model() const { return model_; }  ///< its graph is gone: metadata only
   const SessionOptions& options() const { return options_; }
-  std::vector<std::string> providers() const;
-  const Placement& placement() const { return placement_; }
-  const std::vector<PassRecord>& passes() const { return passes_; }
-  /// Creation phases with milliseconds, in order: load, passes, plan.
-  const std::vector<std::pair<std::string, double>>& creation_times() const { return creation_times_; }
+  /// What runs now: providers, placement, passes, plan.
+  std::shared_ptr<const Executable> executable() const;
+  std::vector<std::string> providers() const;  ///< the active ones, in order
+  Placement placement() const { return executable()->placement; }
+  std::vector<PassRecord> passes() const { return executable()->passes; }
+  /// Creation phases with milliseconds, in order: load, providers, passes, plan.
+  std::vector<std::pair<std::string, double>> creation_times() const;
 
   /// Runs the model. `names[i]` is fed with `values[i]`; the result has one value for each wanted output.
   /// Checks names, types, ranks and fixed dims. An output given in `preallocated` (same order as `wanted`, or empty) with
@@ -52,24 +51,20 @@ class Session {
   void run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
                       const RunOptions* options = nullptr, RunObserver* observer = nullptr) const;
 
-  const Executor& executor() const { return *executor_; }
-
  private:
   void initialize();
-  void choose_providers();
+  void describe_io();
+  void make_pool();
   void check_feed(size_t input, const RuntimeValue& value) const;
-  Severity severity() const;
 
   SessionOptions options_;
   Model model_;
   std::vector<IoInfo> inputs_, outputs_, overridable_;
   std::vector<int> feed_order_;  ///< graph input -> position in inputs_ then overridable_
-  std::vector<std::unique_ptr<Provider>> providers_;
-  Placement placement_;
-  std::vector<PassRecord> passes_;
-  std::vector<std::pair<std::string, double>> creation_times_;
+  double load_ms_ = 0;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<Executor> executor_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Executable> executable_;
 };
 
 }  // namespace epona

@@ -74,11 +74,12 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   env.observer = observer;
   bool in_order = values.size() == feed_order_.size();
   for (size_t i = 0; in_order && i < feed_order_.size(); ++i) in_order = feed_order_[i] == static_cast<int>(i);
-  if (in_order) return executor_->run(values, {}, results, env);
+  std::shared_ptr<const Executable> executable = this->executable();
+  if (in_order) return executable->executor->run(values, {}, results, env);
   std::vector<RuntimeValue> fed(feed_order_.size());
   for (size_t i = 0; i < feed_order_.size(); ++i)
     if (static_cast<size_t>(feed_order_[i]) < values.size()) fed[i] = values[static_cast<size_t>(feed_order_[i])];
-  executor_->run(fed, {}, results, env);
+  executable->executor->run(fed, {}, results, env);
 }
 
 std::vector<RuntimeValue> Session::run(std::span<const std::string> names, std::span<const RuntimeValue> values,
