@@ -13,8 +13,20 @@ from epona._epona import (
     isa,
     set_default_logger_severity,
 )
+from epona.devices import (
+    OrtAllocatorType,
+    OrtArenaCfg,
+    OrtDevice,
+    OrtDeviceMemoryType,
+    OrtDeviceVendorId,
+    OrtMemoryInfo,
+    OrtMemoryInfoDeviceType,
+    OrtMemType,
+)
 from epona.inference_session import InferenceSession
-from epona.ort_value import OrtValue
+from epona.io_binding import IOBinding
+from epona.ort_value import OrtValue, copy_tensors
+from epona.sparse_tensor import OrtSparseFormat, SparseTensor
 from epona.providers import get_all_providers, get_available_providers
 
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from epona import _epona
-from epona.ort_value import OrtValue
 from epona.providers import ProviderList, parse_request
+from epona.session import Session
 
 
-class InferenceSession:
-    """Loads a model and runs it. One session may be used by many threads; the GIL is released while it runs."""
+class InferenceSession(Session):
+    """Loads a model and runs it."""
 
     def __init__(
         self,
@@ -69,51 +69,6 @@ class InferenceSession:
         for name in kwargs.get("disabled_optimizers") or ():
             options._disable_pass(str(name))
         self._session = _epona.Session(self._source, options)
-        self._inputs_meta = self._session.inputs_meta
-        self._outputs_meta = self._session.outputs_meta
-
-    def run(
-        self,
-        output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        run_options: _epona.RunOptions | None = None,
-    ) -> list[Any]:
-        """Computes the outputs named (all when None or empty).
-
-        input_feed: input name -> numpy array, OrtValue, list (sequence), dict (map) or None (an absent optional).
-        Returns one result for each name, in the order asked.
-        Raises InvalidArgument for a wrong name, type, rank or dim; Fail when a node fails; ValueError for missing inputs.
-        """
-        feed = input_feed if type(input_feed) is dict else dict(input_feed.items())
-        if output_names is not None and (isinstance(output_names, (str, bytes))):
-            raise TypeError("run(): output_names must be a list of strings, not a string")
-        return self._session.run(output_names, feed, run_options)
-
-    def run_with_ort_values(
-        self,
-        output_names: Sequence[str] | None,
-        input_dict_ort_values: Mapping[str, OrtValue],
-        run_options: _epona.RunOptions | None = None,
-    ) -> list[OrtValue]:
-        """As run(), with OrtValues on both sides."""
-        feed = {name: value._ortvalue for name, value in input_dict_ort_values.items()}
-        return [OrtValue(value) for value in self._session.run_with_ort_values(feed, output_names, run_options)]
-
-    def get_inputs(self) -> list[_epona.NodeArg]:
-        """Inputs that must be fed."""
-        return self._inputs_meta
-
-    def get_outputs(self) -> list[_epona.NodeArg]:
-        """Outputs in the model's order."""
-        return self._outputs_meta
-
-    def get_overridable_initializers(self) -> list[_epona.NodeArg]:
-        """Initialisers that may be fed."""
-        return self._session.overridable_initializers
-
-    def get_modelmeta(self) -> _epona.ModelMetadata:
-        """What the model says about itself."""
-        return self._session.model_meta
 
     def get_providers(self) -> list[str]:
         """The active providers, in order."""
@@ -138,11 +93,3 @@ class InferenceSession:
     def get_placement(self) -> list[dict]:
         """For every node: name, op_type, domain, graph, provider, and why the providers asked first declined."""
         return self._session.placement()
-
-    def get_creation_times(self) -> list[tuple[str, float]]:
-        """Phases of the session's creation in milliseconds."""
-        return self._session.creation_times()
-
-    def get_passes(self) -> list[tuple[str, int, float]]:
-        """Graph passes that ran: name, rewrites, milliseconds."""
-        return self._session.passes()

@@ -1,12 +1,15 @@
-"""OrtValue: a tensor, sequence or map held by the runtime."""
+"""OrtValue: a tensor, sequence, map or sparse tensor held by the runtime."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from epona import _epona
+from epona.devices import OrtDeviceVendorId, OrtMemoryInfo, OrtMemoryInfoDeviceType, is_host
+from epona.sparse_tensor import NativeSparseTensor, SparseOrtValue, SparseTensor
 
 _TENSOR_TYPES = {
     "float32": 1,
@@ -32,13 +35,31 @@ _TENSOR_TYPES = {
     "uint4": 21,
     "int4": 22,
     "float4_e2m1fn": 23,
+    "float8_e8m0fnu": 24,
+    "uint2": 25,
+    "int2": 26,
 }
 
 
-def _check_device(device_type: str, device_id: int) -> None:
-    if device_type.lower() not in ("cpu", "cuda", "dml", "gpu", "npu", "webgpu"):
-        raise Exception(f"Unsupported device type: {device_type}")
-    if device_type.lower() != "cpu":
+def element_type_number(element_type: Any) -> int:
+    """The number in onnx.TensorProto.DataType of a number, a numpy or ml_dtypes type, or its name."""
+    if isinstance(element_type, (int, np.integer)) and not isinstance(element_type, bool):
+        return int(element_type)
+    try:
+        dtype = np.dtype(element_type)
+    except TypeError:
+        if isinstance(element_type, str) and element_type in _TENSOR_TYPES:
+            return _TENSOR_TYPES[element_type]
+        raise RuntimeError(f"Not a valid numpy type: {element_type!r}") from None
+    name = "object" if dtype.kind in "UST" else dtype.name
+    if name not in _TENSOR_TYPES:
+        raise RuntimeError(f"numpy type {dtype} has no tensor type")
+    return _TENSOR_TYPES[name]
+
+
+def require_host(device_type: str, device_id: int) -> None:
+    """Raises for a device whose memory cannot be allocated here."""
+    if not is_host(device_type):
         raise RuntimeError(
             f"Can't allocate memory on the device '{device_type}:{device_id}': no provider for it is available here."
         )
@@ -47,29 +68,111 @@ def _check_device(device_type: str, device_id: int) -> None:
 class OrtValue:
     """A value in the runtime's memory. Tensors made from numpy share memory with the array."""
 
-    def __init__(self, ortvalue: _epona.OrtValue):
-        if not isinstance(ortvalue, _epona.OrtValue):
-            raise ValueError("`Provided ortvalue` needs to be of type `epona._epona.OrtValue`")
+    def __init__(
+        self, ortvalue: _epona.OrtValue, numpy_obj: np.ndarray | None = None, session: Any | None = None
+    ) -> None:
+        if not isinstance(ortvalue, (_epona.OrtValue, SparseOrtValue)):
+            raise ValueError(
+                "`Provided ortvalue` needs to be of type `onnxruntime.capi.onnxruntime_pybind11_state.OrtValue`;"
+                f" found {type(ortvalue)}"
+            )
         self._ortvalue = ortvalue
+        self._numpy_obj = numpy_obj
+        self._session = session
+
+    def _get_c_value(self) -> _epona.OrtValue:
+        return self._ortvalue
 
     @classmethod
-    def ortvalue_from_numpy(cls, numpy_obj: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+    def ortvalue_from_numpy(
+        cls,
+        numpy_obj: np.ndarray,
+        /,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int | OrtDeviceVendorId = -1,
+    ) -> OrtValue:
         """Wraps an array; on the CPU nothing is copied, so that changes to the array are seen."""
-        _check_device(device_type, device_id)
-        return cls(_epona.OrtValue.ortvalue_from_numpy(numpy_obj))
+        require_host(device_type, device_id)
+        return cls(_epona.OrtValue.ortvalue_from_numpy(numpy_obj), numpy_obj)
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
+        """Wraps an array whose elements are the bits of another type, as bfloat16 in uint16."""
+        return cls(_epona.OrtValue.ortvalue_from_numpy_with_onnx_type(data, onnx_element_type), data)
 
     @classmethod
     def ortvalue_from_shape_and_type(
-        cls, shape: Any, element_type: Any, device_type: str = "cpu", device_id: int = 0
+        cls,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int | OrtDeviceVendorId = -1,
+        memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """An uninitialised tensor. `element_type` is a numpy type or a number of onnx.TensorProto.DataType."""
-        _check_device(device_type, device_id)
-        number = element_type if isinstance(element_type, int) else _TENSOR_TYPES[np.dtype(element_type).name]
-        return cls(_epona.OrtValue.ortvalue_from_shape_and_type(list(shape), number))
+        if memory_info is not None:
+            device_type = "cpu" if memory_info._device_type == OrtMemoryInfoDeviceType.CPU else "gpu"
+        require_host(device_type, device_id)
+        number = element_type_number(element_type)
+        return cls(_epona.OrtValue.ortvalue_from_shape_and_onnx_type([int(dim) for dim in shape], number))
+
+    @classmethod
+    def ortvalue_from_sequence(cls, items: Sequence[Any]) -> OrtValue:
+        """A sequence of arrays or OrtValues, copied."""
+        return cls(_epona.OrtValue.ortvalue_from_sequence(list(items)))
+
+    @classmethod
+    def ortvalue_from_map(cls, items: Mapping[Any, Any]) -> OrtValue:
+        """A map from int64 or string keys to int64, float or string values."""
+        keys, values = (np.array(list(part)) for part in (items.keys(), items.values()))
+        for array, name in ((keys, "keys"), (values, "values")):
+            if array.dtype.kind not in "iufU" or array.ndim != 1:
+                raise TypeError(f"the {name} of a map must be numbers or strings, found {array.dtype}")
+        return cls(_epona.OrtValue.ortvalue_from_map(keys, values))
+
+    @classmethod
+    def ortvalue_none(cls) -> OrtValue:
+        """An optional value that is absent."""
+        return cls(_epona.OrtValue.ortvalue_none())
+
+    @staticmethod
+    def ort_value_from_sparse_tensor(sparse_tensor: SparseTensor) -> OrtValue:
+        """The value of a sparse tensor."""
+        native = sparse_tensor if isinstance(sparse_tensor, NativeSparseTensor) else sparse_tensor._get_c_tensor()
+        return OrtValue(SparseOrtValue(native))
+
+    def as_sparse_tensor(self) -> SparseTensor:
+        """The sparse tensor inside; RuntimeError for other values."""
+        if not self.is_sparse_tensor():
+            raise RuntimeError(f"only sparse tensors have a sparse form; this OrtValue is {self.data_type()}")
+        return SparseTensor(self._ortvalue.as_sparse_tensor())
+
+    @classmethod
+    def from_dlpack(cls, data: Any, /) -> OrtValue:
+        """Shares the memory of an object that has __dlpack__ (torch, jax, numpy, ...), or of a DLPack capsule."""
+        return cls(_epona.OrtValue.from_dlpack(data), data)
+
+    def __dlpack__(self, *, stream: Any = None, **kwargs: Any) -> Any:
+        """A DLPack capsule that shares this memory."""
+        return self._ortvalue.to_dlpack()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where the memory is, as DLPack numbers it: (1, 0) is the host."""
+        return self._ortvalue.__dlpack_device__()
+
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule that shares this memory."""
+        return self._ortvalue.to_dlpack()
 
     def numpy(self) -> Any:
         """The value as numpy sees it: an array sharing this memory, a list, or a dict."""
         return self._ortvalue.numpy()
+
+    def to_sequence(self) -> list[OrtValue]:
+        """The items of a sequence."""
+        return [OrtValue(item) for item in self._ortvalue.to_sequence()]
 
     def shape(self) -> list[int]:
         """Dims of a tensor."""
@@ -111,6 +214,52 @@ class OrtValue:
         """Whether it holds anything (an optional may not)."""
         return self._ortvalue.has_value()
 
-    def update_inplace(self, np_arr: np.ndarray) -> None:
-        """Copies an array of the same type and size into this memory."""
-        self._ortvalue.update_inplace(np_arr)
+    def update_inplace(self, data: np.ndarray | OrtValue) -> None:
+        """Copies an array or OrtValue of the same type and size into this memory."""
+        self._ortvalue.update_inplace(data)
+
+
+class OrtValueVector(list):
+    """Native OrtValues in a row."""
+
+    def push_back(self, value: Any, is_bool_tensor: bool = False) -> None:
+        """Appends a native OrtValue, or the tensor of a DLPack capsule."""
+        if not isinstance(value, _epona.OrtValue):
+            value = _epona.OrtValue.from_dlpack(value, is_bool_tensor)
+        self.append(value)
+
+    def push_back_batch(self, tensors, data_ptrs, element_types, shapes, devices) -> None:
+        """Appends tensors that the caller owns and keeps alive, given by address, type and shape."""
+        for tensor in tensors:
+            self.append(_epona.OrtValue.from_dlpack(tensor))
+
+    def reserve(self, count: int) -> None:
+        """Nothing to do: lists grow."""
+
+    def shrink_to_fit(self) -> None:
+        """Nothing to do."""
+
+    def element_type_at(self, idx: int) -> int:
+        """The element type of one value."""
+        return self[idx].element_type()
+
+    def dlpack_at(self, idx: int) -> Any:
+        """A DLPack capsule of one value."""
+        return self[idx].to_dlpack()
+
+    def bool_tensor_indices(self) -> list[int]:
+        """Which of them are tensors of bool."""
+        return [i for i, value in enumerate(self) if value.data_type() == "tensor(bool)"]
+
+    def to_dlpacks(self, to_tensor: Any = None) -> list[Any]:
+        """DLPack capsules of all, given to `to_tensor` one by one when it is not None."""
+        capsules = [value.to_dlpack() for value in self]
+        return capsules if to_tensor is None else [to_tensor(capsule) for capsule in capsules]
+
+
+def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
+    """Copies tensors into others of the same type and size."""
+    if len(src) != len(dst):
+        raise ValueError(f"copy_tensors: {len(src)} sources for {len(dst)} destinations")
+    for source, destination in zip(src, dst):
+        destination.update_inplace(source)

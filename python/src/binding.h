@@ -1,6 +1,8 @@
 #pragma once
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>  // in every file: a cast of a string must mean the same everywhere
 
+#include <memory>
 #include <string>
 
 #include "graph/tensor.h"
@@ -13,14 +15,31 @@ namespace nb = nanobind;
 /// Parts of the extension module, one a file.
 void bind_errors(nb::module_& m);
 void bind_options(nb::module_& m);
-void bind_values(nb::module_& m);
+void bind_ort_value(nb::module_& m);
 void bind_session(nb::module_& m);
+void bind_io_binding(nb::module_& m);
+
+/// A tensor of an array's elements: its memory is shared where it is contiguous and in this machine's byte order.
+Tensor tensor_from_array(nb::handle array);
+/// An ndarray that takes over the tensor's memory.
+nb::object tensor_to_python(const Tensor& tensor);
+/// The numpy name of an element type; "object" where numpy has none.
+const char* numpy_name(DataType type);
+/// Keeps a Python object until the last copy is gone, on whatever thread.
+std::shared_ptr<void> keep_object(nb::object object);
+
+/// A capsule of the DLPack protocol for a tensor of numbers, and a tensor that shares the memory of any object that has
+/// __dlpack__ (or of such a capsule).
+nb::object tensor_to_dlpack(const Tensor& tensor);
+Tensor tensor_from_dlpack(nb::handle object);
 
 /// A feed made from a Python object: an ndarray, OrtValue, list (sequence), dict (map) or None (an absent optional),
 /// guided by the type the model declares. The memory of arrays is shared, not copied, and kept alive by the value.
 RuntimeValue value_from_python(nb::handle object, const Type& type, const std::string& name);
 /// A result as Python sees it: ndarray, list or dict. Takes over the tensor's memory.
 nb::object value_to_python(const RuntimeValue& value);
+/// "tensor(float)", "seq(tensor(int64))", "map(string,tensor(float))", ...
+std::string value_type(const RuntimeValue& value);
 
 /// The value inside a Python OrtValue object; nullptr for any other object.
 RuntimeValue* as_ort_value(nb::handle object);

@@ -41,8 +41,7 @@ void bind_errors(nb::module_& m) {
       std::rethrow_exception(pointer);
     } catch (const Error& error) {
       auto code = static_cast<size_t>(error.code());
-      std::string text =
-          cat("[ONNXRuntimeError] : ", code, " : ", code_name(error.code()), " : ", error.what());
+      std::string text = cat("[ONNXRuntimeError] : ", code, " : ", code_name(error.code()), " : ", error.what());
       PyErr_SetString(code < classes.size() && classes[code] ? classes[code] : PyExc_RuntimeError, text.c_str());
     }
   });

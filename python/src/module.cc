@@ -10,6 +10,7 @@ NB_MODULE(_epona, m) {
   epona::ensure_schemas();
   epona::python::bind_errors(m);
   epona::python::bind_options(m);
-  epona::python::bind_values(m);
+  epona::python::bind_ort_value(m);
   epona::python::bind_session(m);
+  epona::python::bind_io_binding(m);
 }

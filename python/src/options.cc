@@ -1,5 +1,4 @@
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "base/log.h"
@@ -12,7 +11,8 @@ enum class ExecutionMode { ORT_SEQUENTIAL = 0, ORT_PARALLEL = 1 };
 enum class ExecutionOrder { DEFAULT = 0, PRIORITY_BASED = 1, MEMORY_EFFICIENT = 2 };
 
 void check_key(const std::string& key, const std::string& value) {
-  if (key.empty() || key.size() > 1024) throw std::runtime_error("Config key is empty or longer than maximum length 1024");
+  if (key.empty() || key.size() > 1024)
+    throw std::runtime_error("Config key is empty or longer than maximum length 1024");
   if (value.size() > 8192) throw std::runtime_error("Config value is longer than maximum length 8192");
 }
 
@@ -133,8 +133,7 @@ void bind_options(nb::module_& m) {
           nb::arg("key"), nb::arg("value"))
       .def(
           "get_run_config_entry",
-          [](const R& r, const std::string& key) { return config_entry(r.config, key, "RunOptions"); },
-          nb::arg("key"));
+          [](const R& r, const std::string& key) { return config_entry(r.config, key, "RunOptions"); }, nb::arg("key"));
 
   m.def(
       "set_default_logger_severity",

@@ -1,7 +1,6 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "binding.h"
@@ -63,8 +62,8 @@ struct Feeds {
     for (auto [key, value] : feed) {
       std::string name = nb::cast<std::string>(nb::str(key));
       if (!known(session, name))
-        fail(Code::invalid_argument, "Invalid input name: ", name, ". The model's inputs are: ",
-             names(session.inputs()));
+        fail(Code::invalid_argument, "Invalid input name: ", name,
+             ". The model's inputs are: ", names(session.inputs()));
     }
   }
   static void report_missing(const Session& session, nb::dict feed) {
@@ -133,8 +132,8 @@ void bind_session(nb::module_& m) {
       .def_prop_ro("type", [](const IoInfo& info) { return info.type.to_string(); })
       .def_prop_ro("shape", [](const IoInfo& info) { return shape_list(element_type(info.type)); })
       .def("__repr__", [](const IoInfo& info) {  // str() falls back to it
-        return cat("NodeArg(name='", info.name, "', type='", info.type.to_string(), "', shape=",
-                   nb::cast<std::string>(nb::str(shape_list(element_type(info.type)))), ")");
+        return cat("NodeArg(name='", info.name, "', type='", info.type.to_string(),
+                   "', shape=", nb::cast<std::string>(nb::str(shape_list(element_type(info.type)))), ")");
       });
 
   nb::class_<Model>(m, "ModelMetadata", "What a model says about itself.")
@@ -165,7 +164,8 @@ void bind_session(nb::module_& m) {
       .def_prop_ro("inputs_meta", [](const Session& s) { return s.inputs(); })
       .def_prop_ro("outputs_meta", [](const Session& s) { return s.outputs(); })
       .def_prop_ro("overridable_initializers", [](const Session& s) { return s.overridable_initializers(); })
-      .def_prop_ro("model_meta", [](const Session& s) -> const Model& { return s.model(); }, nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "model_meta", [](const Session& s) -> const Model& { return s.model(); }, nb::rv_policy::reference_internal)
       .def("get_providers", &Session::providers)
       .def("inactive_providers", [](const Session& s) {
              nb::list list;
@@ -214,12 +214,16 @@ void bind_session(nb::module_& m) {
           },
           nb::arg("input_feed"), nb::arg("output_names").none(), nb::arg("run_options").none() = nb::none());
 
-  m.def("isa", [] { return std::string(isa_name()); }, "The instruction-set tier in use.");
-  m.def("available_isas", [] {
-    std::vector<std::string> names;
-    for (const char* name : available_isas()) names.emplace_back(name);
-    return names;
-  }, "The instruction-set tiers this CPU has; EPONA_ISA forces one.");
+  m.def(
+      "isa", [] { return std::string(isa_name()); }, "The instruction-set tier in use.");
+  m.def(
+      "available_isas",
+      [] {
+        std::vector<std::string> names;
+        for (const char* name : available_isas()) names.emplace_back(name);
+        return names;
+      },
+      "The instruction-set tiers this CPU has; EPONA_ISA forces one.");
 }
 
 }  // namespace epona::python

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "session/check_value.h"
 #include "session/session.h"
 
 namespace epona {
@@ -32,8 +33,7 @@ const char* kind_text(const RuntimeValue& value) {
 
 }  // namespace
 
-void Session::check_feed(size_t input, const RuntimeValue& value) const {
-  const IoInfo& info = input < inputs_.size() ? inputs_[input] : overridable_[input - inputs_.size()];
+void check_value(const IoInfo& info, const RuntimeValue& value) {
   const Type& type = info.type;
   if (!kind_matches(type, value))
     fail(Code::invalid_argument, "input with name: '", info.name, "' expected to be of type: ", type.to_string(),
@@ -57,6 +57,10 @@ void Session::check_feed(size_t input, const RuntimeValue& value) const {
   if (!wrong.empty())
     fail(Code::invalid_argument, "Got invalid dimensions for input: ", info.name, " for the following indices", wrong,
          "\n", kFix + 1);
+}
+
+void Session::check_feed(size_t input, const RuntimeValue& value) const {
+  check_value(input < inputs_.size() ? inputs_[input] : overridable_[input - inputs_.size()], value);
 }
 
 void Session::run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,

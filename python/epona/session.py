@@ -1,0 +1,161 @@
+"""Session: what can be done with a model that is loaded. InferenceSession derives from it and loads one."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from epona import _epona
+from epona.io_binding import IOBinding
+from epona.ort_value import OrtValue, OrtValueVector
+from epona.sparse_tensor import SparseOrtValue
+
+_async_lock = threading.Lock()
+_async_pool: concurrent.futures.ThreadPoolExecutor | None = None
+
+
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    global _async_pool
+    with _async_lock:
+        if _async_pool is None:
+            _async_pool = concurrent.futures.ThreadPoolExecutor(thread_name_prefix="epona-run-async")
+        return _async_pool
+
+
+def _bare_text(error: Exception) -> str:
+    """The message without the prefix and code that exceptions carry."""
+    return str(error).split(" : ", 3)[-1]
+
+
+class Session:
+    """Runs a loaded model. Many threads may use one session; the GIL is released while it runs."""
+
+    _session: _epona.Session
+
+    def _prepare(self, output_names: Any, feed: Any) -> dict:
+        if output_names is not None and (
+            isinstance(output_names, (str, bytes)) or not all(isinstance(name, str) for name in output_names)
+        ):
+            raise TypeError("run(): incompatible function arguments: output_names must be a list of strings")
+        return feed if type(feed) is dict else dict(zip(feed.keys(), feed.values()))
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: _epona.RunOptions | None = None,
+    ) -> list[Any]:
+        """Computes the outputs named (all when None or empty).
+
+        input_feed: input name -> numpy array, OrtValue, list (sequence), dict (map) or None (an absent optional).
+        Returns one result for each name, in the order asked.
+        Raises InvalidArgument for a wrong name, type, rank or dim; Fail when a node fails; ValueError for missing inputs.
+        """
+        feed = self._prepare(output_names, input_feed)
+        return self._session.run(output_names, feed, run_options)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[Sequence[Any], Any, str], None],
+        user_data: Any,
+        run_options: _epona.RunOptions | None = None,
+    ) -> None:
+        """As run(), on another thread; `callback(results, user_data, error)` is called there when it is over.
+
+        After a failure `results` is empty and `error` says why. A wrong feed is raised at once.
+        """
+        feed = self._prepare(output_names, input_feed)
+        missing = [value.name for value in self.get_inputs() if value.name not in feed and "optional(" not in value.type]
+        if missing:
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
+
+        def work() -> None:
+            try:
+                results, error = self._session.run(output_names, feed, run_options), ""
+            except Exception as exception:  # noqa: BLE001: whatever it is, the callback must hear of it
+                results, error = [], _bare_text(exception) or type(exception).__name__
+            callback(results, user_data, error)
+
+        _pool().submit(work)
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: _epona.RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """As run(), with OrtValues on both sides."""
+        feed = {}
+        for name, value in input_dict_ort_values.items():
+            native = value._get_c_value()
+            feed[name] = native.to_dense() if isinstance(native, SparseOrtValue) else native
+        self._prepare(output_names, feed)
+        return [OrtValue(value) for value in self._session.run_with_ort_values(feed, output_names, run_options)]
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: _epona.RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[_epona.OrtValue],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """As run(), with native OrtValues in two rows; the results are put into `fetches`."""
+        if len(feed_names) != len(feeds):
+            raise ValueError(f"run_with_ortvaluevector: {len(feed_names)} names for {len(feeds)} feeds")
+        fetches[:] = self._session.run_with_ort_values(dict(zip(feed_names, feeds)), list(fetch_names), run_options)
+
+    def io_binding(self) -> IOBinding:
+        """An object that holds inputs and outputs of runs."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: _epona.RunOptions | None = None) -> None:
+        """Runs on what is bound; errors are RuntimeError."""
+        if iobinding._session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
+        iobinding._iobinding.run(self._session, run_options)
+
+    def create_ortvalue_from_shape_and_type(
+        self,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str,
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> OrtValue:
+        """An uninitialised tensor on a device of this session."""
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+
+    def get_inputs(self) -> list[_epona.NodeArg]:
+        """Inputs that must be fed."""
+        return self._session.inputs_meta
+
+    def get_outputs(self) -> list[_epona.NodeArg]:
+        """Outputs in the model's order."""
+        return self._session.outputs_meta
+
+    def get_overridable_initializers(self) -> list[_epona.NodeArg]:
+        """Initialisers that may be fed."""
+        return self._session.overridable_initializers
+
+    def get_modelmeta(self) -> _epona.ModelMetadata:
+        """What the model says about itself."""
+        return self._session.model_meta
+
+    def get_creation_times(self) -> list[tuple[str, float]]:
+        """Phases of the session's creation in milliseconds."""
+        return self._session.creation_times()
+
+    def get_passes(self) -> list[tuple[str, int, float]]:
+        """Graph passes that ran: name, rewrites, milliseconds."""
+        return self._session.passes()
+
+    @property
+    def _sess(self) -> _epona.Session:
+        """The native session, under the name that programs written for onnxruntime know."""
+        return self._session

@@ -1,0 +1,144 @@
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "binding.h"
+
+namespace epona::python {
+namespace {
+
+using V = RuntimeValue;
+
+const Tensor& tensor_of(const V& value, const char* what) {
+  if (value.kind != V::Kind::tensor)
+    throw std::runtime_error(cat("Only OrtValues that are Tensors ", what, "; this one is ", value_type(value)));
+  return value.tensor;
+}
+
+DataType checked_type(int number) {
+  if (number <= 0 || number > static_cast<int>(DataType::int2))
+    throw std::runtime_error(cat("tensor type ", number, " is not supported"));
+  return static_cast<DataType>(number);
+}
+
+/// An array whose elements are already in the form that the tensor type has in memory, as bfloat16 in uint16.
+Tensor tensor_with_type(nb::handle array, DataType type) {
+  Tensor tensor = tensor_from_array(array);
+  if (tensor.type == type) return tensor;
+  bool same_size = type_bits(type) == type_bits(tensor.type);
+  if (tensor.type == DataType::string || type == DataType::string || !same_size)
+    throw std::runtime_error(cat("an array of tensor(", tensor.type, ") cannot be taken for tensor(", type,
+                                 "): the elements are not of the same size"));
+  tensor.type = type;
+  return tensor;
+}
+
+void update(V& value, const Tensor& from) {
+  Tensor& to = value.tensor;
+  if (value.kind != V::Kind::tensor || from.size() != to.size() || type_bits(from.type) != type_bits(to.type))
+    throw std::runtime_error(cat("The input size of numpy arrays does not match the size of the OrtValue: tensor(",
+                                 from.type, ") ", from.shape, " into ", value_type(value), " ", to.shape));
+  if (from.type != to.type)
+    throw std::runtime_error(cat("update_inplace: an array of tensor(", from.type, ") cannot be put into a tensor(",
+                                 to.type, "): convert it first"));
+  if (from.type == DataType::string)
+    std::copy_n(from.as<std::string>(), from.size(), to.as<std::string>());
+  else if (size_t bytes = from.bytes())
+    std::memmove(to.data, from.data, bytes);
+}
+
+V sequence_of(nb::sequence items) {
+  std::vector<V> values;
+  DataType element = DataType::undefined;
+  for (nb::handle item : items) {
+    V* given = as_ort_value(item);
+    V value = given ? *given : V(tensor_from_array(item));
+    if (value.kind == V::Kind::tensor) {
+      if (element != DataType::undefined && element != value.tensor.type)
+        throw std::runtime_error(cat("a tensor(", value.tensor.type, ") cannot be put into a sequence of tensor(",
+                                     element, "): all must have one type"));
+      element = value.tensor.type;
+      value.tensor = value.tensor.clone();
+    }
+    values.push_back(std::move(value));
+  }
+  return V::sequence(element, std::move(values));
+}
+
+}  // namespace
+
+void bind_ort_value(nb::module_& m) {
+  nb::class_<V>(m, "OrtValue", "A tensor, sequence or map in the runtime's memory.")
+      .def_static(
+          "ortvalue_from_numpy", [](nb::handle array, nb::handle) { return V(tensor_from_array(array)); },
+          nb::arg("array"), nb::arg("device").none() = nb::none(), "Shares the memory of a numpy array.")
+      .def_static(
+          "ortvalue_from_numpy_with_onnx_type",
+          [](nb::handle array, int type) { return V(tensor_with_type(array, checked_type(type))); }, nb::arg("array"),
+          nb::arg("onnx_element_type"),
+          "Shares the memory of an array and takes its bits for another type of that size.")
+      .def_static(
+          "ortvalue_from_shape_and_onnx_type",
+          [](const std::vector<int64_t>& shape, int type, nb::handle) {
+            for (int64_t dim : shape)
+              if (dim < 0) throw std::runtime_error(cat("a tensor cannot have the dimension ", dim));
+            return V(Tensor::allocate(checked_type(type), Shape(shape)));
+          },
+          nb::arg("shape"), nb::arg("type"), nb::arg("device").none() = nb::none(), "An uninitialised tensor.")
+      .def_static(
+          "ortvalue_from_sequence", [](nb::sequence items) { return sequence_of(std::move(items)); }, nb::arg("items"),
+          "A sequence of arrays or OrtValues, copied.")
+      .def_static(
+          "ortvalue_from_map",
+          [](nb::handle keys, nb::handle values) {
+            return V::of_map({tensor_from_array(keys).clone(), tensor_from_array(values).clone()});
+          },
+          nb::arg("keys"), nb::arg("values"), "A map, from the arrays of its keys and values.")
+      .def_static(
+          "ortvalue_none", [] { return V(); }, "An optional value that is absent.")
+      .def_static(
+          "from_dlpack", [](nb::handle data, bool) { return V(tensor_from_dlpack(data)); }, nb::arg("data"),
+          nb::arg("is_bool_tensor") = false, "Shares the memory of an object that has __dlpack__.")
+      .def("to_dlpack", [](const V& v) { return tensor_to_dlpack(tensor_of(v, "have a DLPack form")); })
+      .def(
+          "__dlpack__", [](const V& v, nb::kwargs) { return tensor_to_dlpack(tensor_of(v, "have a DLPack form")); },
+          nb::arg("kwargs"), "A capsule of the DLPack protocol; the memory is shared.")
+      .def(
+          "__dlpack_device__", [](const V&) { return nb::make_tuple(1, 0); }, "(1, 0): host memory.")
+      .def(
+          "numpy", [](const V& v) { return value_to_python(v); }, "The value as numpy sees it; tensors share memory.")
+      .def("to_sequence",
+           [](const V& v) {
+             if (v.kind != V::Kind::sequence) throw std::runtime_error(cat("this OrtValue is ", value_type(v)));
+             return *v.items;
+           })
+      .def("shape", [](const V& v) { return tensor_of(v, "have a shape").shape.to_vector(); })
+      .def("element_type",
+           [](const V& v) {
+             if (v.kind != V::Kind::tensor && v.kind != V::Kind::sequence)
+               throw std::runtime_error(
+                   cat("only tensors and sequences have an element type; this one is ", value_type(v)));
+             return static_cast<int>(v.kind == V::Kind::tensor ? v.tensor.type : v.element);
+           })
+      .def("data_type", &value_type)
+      .def("is_tensor", [](const V& v) { return v.kind == V::Kind::tensor; })
+      .def("is_tensor_sequence", [](const V& v) { return v.kind == V::Kind::sequence; })
+      .def("is_sparse_tensor", [](const V&) { return false; })
+      .def("has_value", [](const V& v) { return v.kind != V::Kind::none; })
+      .def("data_ptr", [](const V& v) { return reinterpret_cast<uintptr_t>(tensor_of(v, "have an address").data); })
+      .def("device_name",
+           [](const V& v) {
+             tensor_of(v, "have a device");
+             return "cpu";
+           })
+      .def("tensor_size_in_bytes", [](const V& v) { return tensor_of(v, "have a size").bytes(); })
+      .def(
+          "update_inplace",
+          [](V& v, nb::handle array) {
+            V* given = as_ort_value(array);
+            update(v, given ? tensor_of(*given, "can be copied") : tensor_from_array(array));
+          },
+          nb::arg("data"), "Copies an array or OrtValue of the same type and size into this memory.");
+}
+
+}  // namespace epona::python
