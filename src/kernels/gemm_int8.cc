@@ -25,6 +25,8 @@ int32_t zero_at(const void* zeros, int64_t i, bool is_signed) {
   return is_signed ? static_cast<const int8_t*>(zeros)[i] : static_cast<const uint8_t*>(zeros)[i];
 }
 
+constexpr int64_t kFewRows = 4;
+
 /// Scratch: packed A, its row sums, terms per row and column, maybe packed B.
 struct Scratch {
   int64_t a, row_sums, a_zero, add, a_zero_cols, b_zero, b, bytes;
@@ -85,6 +87,7 @@ void run_tile(const Product& p, int64_t row, int rows, int64_t panel, int log2_p
   f.scale = g.scale ? g.scale + column * g.scale_stride : nullptr;
   f.scale_stride = g.scale_stride;
   f.a_scale = g.a_scale;
+  f.a_scales = g.a_scales ? g.a_scales + row : nullptr;
   f.bias = g.bias ? g.bias + column : nullptr;
   const float* residual = g.residual ? g.residual + row * g.residual_ld + column : nullptr;
   const bool activates = g.output == Int8Output::f32 && g.activation;
@@ -146,6 +149,16 @@ void zero_terms(const Int8Gemm& g, Product& p, const int32_t* column_sums, uint8
   int32_t* add = reinterpret_cast<int32_t*>(base + at.add);
   int32_t* b_zeros = reinterpret_cast<int32_t*>(base + at.b_zero);
   int32_t* cols = reinterpret_cast<int32_t*>(base + at.a_zero_cols);
+  // Nothing of length n is worth being made for a row or two.
+  if (g.a_zero_stride == 0 && !g.bias_s32 && (!g.b_zero && g.b_signed) && g.m <= kFewRows) {
+    p.b_zero = p.add = nullptr;
+    const int32_t zero = a_zero(0);
+    int32_t* rows = reinterpret_cast<int32_t*>(base + at.a_zero);
+    std::fill_n(rows, g.m, zero);
+    p.a_zero = zero == 0 ? nullptr : rows;
+    p.a_zero_cols = column_sums;
+    return;
+  }
   bool any_b = false;
   for (int64_t i = 0; i < n; ++i) {
     b_zeros[i] = b_zero(i);

@@ -181,8 +181,8 @@ void finish(const Finish& f) {
   constexpr D d;
   constexpr DF df;
   const auto output = static_cast<Int8Output>(f.output);
-  const VF a_scale = hn::Set(df, f.a_scale);
   for (int64_t r = 0; r < f.rows; ++r) {
+    const VF a_scale = hn::Set(df, f.a_scales ? f.a_scales[r] : f.a_scale);
     const int32_t* in = f.sums + r * f.ld;
     for (int64_t c = 0; c < f.cols; c += kLanes) {
       const size_t n = static_cast<size_t>(std::min(kLanes, f.cols - c));

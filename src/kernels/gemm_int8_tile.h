@@ -32,6 +32,7 @@ struct Finish {
   const float* scale;  ///< per column when scale_stride is 1
   int64_t scale_stride;
   float a_scale;
+  const float* a_scales;  ///< per row for f32; null: a_scale
   const float* bias;
   const float* residual;
   int64_t residual_ld;

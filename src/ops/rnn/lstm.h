@@ -1,4 +1,5 @@
 #pragma once
+#include "kernels/lstm_cell.h"
 #include "ops/rnn/recurrent.h"
 
 namespace epona {
@@ -14,6 +15,10 @@ class LstmCell {
   template <class T>
   void first(const CellStep<T>& s) const {
     const int64_t n = s.hidden;
+    if constexpr (std::is_same_v<T, float>)
+      if (!input_forget_ && plain(s.f[0], RnnActivation::sigmoid) && plain(s.f[1], RnnActivation::tanh) &&
+          s.f[2].kind == RnnActivation::tanh)
+        return lstm_step({n, s.gates, s.x, s.peephole, s.h, s.c});
     T *i = s.gates, *o = i + n, *f = o + n, *g = f + n;
     for (int64_t k = 0; k < 4 * n; ++k) i[k] += s.x[k];
     if (s.peephole)
@@ -42,6 +47,8 @@ class LstmCell {
   void second(const CellStep<T>&, T*) const {}
 
  private:
+  static bool plain(const RnnActivation& f, RnnActivation::Kind kind) { return f.kind == kind && f.clip == 0; }
+
   bool input_forget_;
 };
 

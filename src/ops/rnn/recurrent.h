@@ -49,7 +49,7 @@ class Recurrent : public Kernel {
     const Shape y =
         layout_ ? Shape{s.batch, s.length, s.directions, s.hidden} : Shape{s.length, s.directions, s.batch, s.hidden};
     const size_t width = c.in_type(0) == DataType::float64 ? 8 : 4;
-    c.workspace(Scratch(s, width).total * static_cast<size_t>(directions_) + FloatIo::bytes(c, {y, state, state}));
+    c.workspace(own_bytes(s, width) + FloatIo::bytes(c, {y, state, state}));
     c.out(0, y);
     c.out(1, state);
     if (Cell::kStates == 2) c.out(2, state);
@@ -57,10 +57,12 @@ class Recurrent : public Kernel {
 
   void run(const RunContext& c) const override {
     if (c.in(0).type == DataType::float64)
-      compute<double>(c);
+      compute_with_weights<double>(c);
     else
-      compute<float>(c);
+      compute_with_weights<float>(c);
   }
+
+  bool reads_constant(int input) const override { return !packed_ || (input != kW && input != kR); }
 
  protected:
   struct Sizes {
@@ -70,6 +72,11 @@ class Recurrent : public Kernel {
 
   virtual int64_t hidden_size(const ShapeContext& c) const { return c.in(kR).rank() == 3 ? c.in(kR)[2] : -1; }
   virtual int64_t hidden_size(const RunContext& c) const { return c.in(kR).shape[2]; }
+  /// Scratch memory, for each direction, of the products with the weights: room to pack weights that are computed values
+  /// (double uses them as they are).
+  virtual size_t product_bytes(const Sizes& s, size_t width) const {
+    return packed_ || width != 4 ? 0 : packed_floats(s.input, s.hidden) * 4;
+  }
   virtual void check_weights(const ShapeContext& c, const Sizes& s) const {
     const int64_t rows = Cell::kGates * s.hidden;
     expect(c, kW, {s.directions, rows, s.input});
@@ -114,6 +121,41 @@ class Recurrent : public Kernel {
         Tensor::allocate(DataType::float32, Shape{directions_ * static_cast<int64_t>(packed_floats(input, hidden))});
   }
 
+  /// `weights(s, d, scratch)` gives the products of direction d, with members x (input to gates), first and second (state
+  /// to gates, the last gate apart with two phases). Each has run(rows_in, rows, rows_out, bias, pool).
+  template <class T, class F>
+  void compute(const RunContext& c, FloatIo& io, const Sizes& s, F&& weights) const {
+    const Scratch scratch(s, sizeof(T), product_bytes(s, sizeof(T)));
+    const T *x = io.in<T>(0), *b = io.in<T>(kB);
+    const T *h0 = io.in<T>(kH0), *c0 = Cell::kStates == 2 ? io.in<T>(kC0) : nullptr;
+    const T* p = Cell::kStates == 2 ? io.in<T>(kP) : nullptr;
+    T *y = io.out<T>(0), *y_h = io.out<T>(1), *y_c = Cell::kStates == 2 ? io.out<T>(2) : nullptr;
+    const int32_t* lengths = c.data<int32_t>(kLengths);
+    for (int64_t i = 0; lengths && i < s.batch; ++i)
+      if (lengths[i] < 0 || lengths[i] > s.length)
+        c.refuse("sequence_lens holds ", lengths[i], "; expected 0 to ", s.length);
+
+    auto direction = [&](int64_t d) {
+      char* base = c.workspace_as<char>() + scratch.total * static_cast<size_t>(d);
+      auto at = [&](size_t offset) { return reinterpret_cast<T*>(base + offset); };
+      run_direction(c, s, d, x, weights(s, d, at(scratch.weights)), b, h0, c0, p, lengths, y, y_h, y_c,
+                    State<T>{at(scratch.bias), at(scratch.recurrent), at(scratch.xw), at(scratch.gates), at(scratch.h),
+                             at(scratch.c), at(scratch.reset)});
+    };
+    // Small steps do not pay a hand-over each; the two directions then share the threads.
+    const bool small = s.batch * s.hidden * s.hidden * Cell::kGates < (1 << 20) || c.pool().threads() == 2;
+    if (directions_ == 2 && small)
+      c.pool().run(2, direction);
+    else
+      for (int64_t d = 0; d < directions_; ++d) direction(d);
+    io.store();
+  }
+  /// Bytes of the workspace before those of the FloatIo.
+  size_t own_bytes(const Sizes& s, size_t width) const {
+    return Scratch(s, width, product_bytes(s, width)).total * static_cast<size_t>(directions_);
+  }
+  Sizes sizes(const RunContext& c) const { return sizes(c, c.in(0).shape, hidden_size(c)); }
+
   Cell cell_;
   int directions_;
   Tensor packed_;  // weights of all directions, when they are constant
@@ -149,7 +191,7 @@ class Recurrent : public Kernel {
   /// Offsets in the workspace of one direction, in bytes.
   struct Scratch {
     size_t bias, recurrent, xw, gates, h, c, reset, weights, total = 0;
-    Scratch(const Sizes& s, size_t width) {
+    Scratch(const Sizes& s, size_t width, size_t products) {
       const int64_t gates_size = Cell::kGates * s.hidden;
       auto take = [&](int64_t n) {
         size_t at = total;
@@ -164,42 +206,17 @@ class Recurrent : public Kernel {
       c = take(s.batch * s.hidden);
       reset = take(s.batch * s.hidden);
       weights = total;
-      // Room for packed weights that are computed values; double uses them as they are.
-      if (width == 4)
-        take(static_cast<int64_t>(packed_b_floats(s.input, gates_size) + 2 * packed_b_floats(s.hidden, gates_size)));
+      total += FloatIo::align(products);
     }
   };
 
   template <class T>
-  void compute(const RunContext& c) const {
-    const Sizes s = sizes(c, c.in(0).shape, hidden_size(c));
-    const Scratch scratch(s, sizeof(T));
-    FloatIo io(c, scratch.total * static_cast<size_t>(directions_));
-    const T* x = io.in<T>(0);
+  void compute_with_weights(const RunContext& c) const {
+    const Sizes s = sizes(c);
+    FloatIo io(c, own_bytes(s, sizeof(T)));
     const bool dense = !packed_;
-    const T *w = dense ? io.in<T>(kW) : nullptr, *r = dense ? io.in<T>(kR) : nullptr, *b = io.in<T>(kB);
-    const T *h0 = io.in<T>(kH0), *c0 = Cell::kStates == 2 ? io.in<T>(kC0) : nullptr;
-    const T* p = Cell::kStates == 2 ? io.in<T>(kP) : nullptr;
-    T *y = io.out<T>(0), *y_h = io.out<T>(1), *y_c = Cell::kStates == 2 ? io.out<T>(2) : nullptr;
-    const int32_t* lengths = c.data<int32_t>(kLengths);
-    for (int64_t i = 0; lengths && i < s.batch; ++i)
-      if (lengths[i] < 0 || lengths[i] > s.length)
-        c.refuse("sequence_lens holds ", lengths[i], "; expected 0 to ", s.length);
-
-    auto direction = [&](int64_t d) {
-      char* base = c.workspace_as<char>() + scratch.total * static_cast<size_t>(d);
-      auto at = [&](size_t offset) { return reinterpret_cast<T*>(base + offset); };
-      run_direction(c, s, d, x, weights(s, d, w, r, at(scratch.weights)), b, h0, c0, p, lengths, y, y_h, y_c,
-                    State<T>{at(scratch.bias), at(scratch.recurrent), at(scratch.xw), at(scratch.gates), at(scratch.h),
-                             at(scratch.c), at(scratch.reset)});
-    };
-    // Small steps do not pay a hand-over each; the two directions then share the threads.
-    const bool small = s.batch * s.hidden * s.hidden * Cell::kGates < (1 << 20);
-    if (directions_ == 2 && small)
-      c.pool().run(2, direction);
-    else
-      for (int64_t d = 0; d < directions_; ++d) direction(d);
-    io.store();
+    const T *w = dense ? io.in<T>(kW) : nullptr, *r = dense ? io.in<T>(kR) : nullptr;
+    compute<T>(c, io, s, [&](const Sizes&, int64_t d, T* scratch) { return weights(s, d, w, r, scratch); });
   }
 
   template <class T>
@@ -231,8 +248,8 @@ class Recurrent : public Kernel {
     T *bias, *recurrent, *xw, *gates, *h, *c, *reset;
   };
 
-  template <class T>
-  void run_direction(const RunContext& c, const Sizes& s, int64_t d, const T* x, const Weights<T>& weights, const T* b,
+  template <class T, class W>
+  void run_direction(const RunContext& c, const Sizes& s, int64_t d, const T* x, const W& weights, const T* b,
                      const T* h0, const T* c0, const T* p, const int32_t* lengths, T* y, T* y_h, T* y_c,
                      const State<T>& state) const {
     const int64_t hidden = s.hidden, gates = Cell::kGates * hidden, first = first_gates() * hidden;
