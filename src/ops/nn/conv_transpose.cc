@@ -1,26 +1,16 @@
 #include <algorithm>
 
 #include "ops/float_io.h"
-#include "ops/nn/window.h"
+#include "ops/nn/conv_transpose.h"
 #include "ops/registry.h"
 
 namespace epona {
 namespace {
 
-/// ConvTranspose: every input element adds its weighted kernel to the output at i*stride + k*dilation - pad.
-/// The geometry is that of the convolution whose input is our output.
 class ConvTranspose final : public Kernel {
  public:
-  explicit ConvTranspose(const NodeInfo& info)
-      : window_(info),
-        group_(info.attr("group", 1)),
-        output_padding_(info.ints("output_padding")),
-        output_shape_(info.ints("output_shape")) {
+  explicit ConvTranspose(const NodeInfo& info) : window_(info) {
     if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
-    if (group_ < 1) info.refuse(Code::invalid_graph, "group is ", group_);
-    for (auto* list : {&output_padding_, &output_shape_})
-      for (int64_t v : *list)
-        if (v < 0 || v > INT32_MAX) info.refuse(Code::invalid_graph, "output_padding or output_shape holds ", v);
   }
 
   void shapes(ShapeContext& c) const override {
@@ -28,12 +18,13 @@ class ConvTranspose final : public Kernel {
     if (x.rank() < 3 || w.rank() != x.rank())
       c.refuse("input ", x, " and weights ", w, " should have the same rank of 3 or more");
     if (x[1] != w[0]) c.refuse("input ", x, " and weights ", w, " differ in channels");
-    if (x[1] % group_ != 0) c.refuse("the ", x[1], " input channels do not divide into ", group_, " groups");
-    if (!window_.kernel.empty() && Shape(window_.kernel) != Shape(w.dims().subspan(2)))
-      c.refuse("kernel_shape is ", Shape(window_.kernel), " but weights have shape ", w);
-    int64_t channels = checked_mul(w[1], group_);
+    if (x[1] % window_.group() != 0)
+      c.refuse("the ", x[1], " input channels do not divide into ", window_.group(), " groups");
+    if (!window_.kernel().empty() && Shape(window_.kernel()) != Shape(w.dims().subspan(2)))
+      c.refuse("kernel_shape is ", Shape(window_.kernel()), " but weights have shape ", w);
+    int64_t channels = checked_mul(w[1], window_.group());
     if (c.has(2) && c.in(2).size() != channels) c.refuse("bias has shape ", c.in(2), "; expected {", channels, "}");
-    Window window = geometry(c.node(), x, w);
+    Window window = window_.geometry(c.node(), x, w);
     Shape y{x[0], channels};
     for (int64_t d : window.in) y.push_back(d);
     c.workspace(FloatIo::bytes(c, {y}));
@@ -48,59 +39,14 @@ class ConvTranspose final : public Kernel {
   }
 
  private:
-  Window geometry(const Node& node, const Shape& x, const Shape& weights) const {
-    using AutoPad = WindowAttributes::AutoPad;
-    const int rank = x.rank() - 2;
-    auto expect = [&](const char* key, const std::vector<int64_t>& values, int size) {
-      if (!values.empty() && static_cast<int>(values.size()) != size)
-        fail(Code::invalid_argument, describe(node), ": ", key, " has ", values.size(), " entries; expected ", size);
-    };
-    expect("strides", window_.strides, rank);
-    expect("dilations", window_.dilations, rank);
-    expect("output_padding", output_padding_, rank);
-    if (window_.auto_pad == AutoPad::notset) expect("pads", window_.pads, 2 * rank);
-    // Some writers give output_shape with the batch and channel dims in front.
-    const int shape_skip = static_cast<int>(output_shape_.size()) == rank + 2 ? 2 : 0;
-    expect("output_shape", output_shape_, rank + shape_skip);
-    auto pick = [](const std::vector<int64_t>& values, int d, int64_t otherwise) {
-      return values.empty() ? otherwise : values[d];
-    };
-    Window w;
-    w.out = Shape(x.dims().subspan(2));
-    w.kernel = Shape(weights.dims().subspan(2));
-    w.in = w.stride = w.dilation = w.pad = w.pad_end = Shape(rank, 0);
-    for (int d = 0; d < rank; ++d) {
-      w.stride[d] = pick(window_.strides, d, 1);
-      w.dilation[d] = pick(window_.dilations, d, 1);
-      int64_t reach = checked_add(checked_mul(w.kernel[d] - 1, w.dilation[d]), 1);
-      int64_t full = checked_add(checked_mul(w.out[d] - 1, w.stride[d]), reach + pick(output_padding_, d, 0));
-      bool same = window_.auto_pad == AutoPad::same_upper || window_.auto_pad == AutoPad::same_lower;
-      if (!output_shape_.empty() || same) {
-        w.in[d] = output_shape_.empty() ? checked_mul(w.out[d], w.stride[d]) : output_shape_[shape_skip + d];
-        // Below zero the output is larger than what the kernel reaches; halves round down, as in the standard's
-        // formula.
-        const int64_t total = full - w.in[d], half = total >> 1;
-        w.pad[d] = window_.auto_pad == AutoPad::same_upper ? half : total - half;
-        continue;
-      }
-      bool explicit_pads = window_.auto_pad == AutoPad::notset && !window_.pads.empty();
-      w.pad[d] = explicit_pads ? window_.pads[d] : 0;
-      w.in[d] = checked_add(full, -(w.pad[d] + (explicit_pads ? window_.pads[rank + d] : 0)));
-      if (w.in[d] < 0 && w.out[d] == 0) w.in[d] = 0;
-      if (w.in[d] < 0)
-        fail(Code::invalid_argument, describe(node), ": pads cut more than the ", full, " outputs of dim ", d + 2);
-    }
-    return w;
-  }
-
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);
     const T *x = io.in<T>(0), *w = io.in<T>(1), *bias = io.in<T>(2);
     T* y = io.out<T>(0);
     const Shape &xs = c.in(0).shape, &ws = c.in(1).shape;
-    Window window = geometry(c.node(), xs, ws);
-    const int64_t per_group = ws[1], channels = per_group * group_, in_channels = xs[1] / group_;
+    Window window = window_.geometry(c.node(), xs, ws);
+    const int64_t per_group = ws[1], channels = per_group * window_.group(), in_channels = xs[1] / window_.group();
     const int64_t x_size = window.out_size(), y_size = window.in_size(), taps = window.kernel_size();
     const int last = window.rank() - 1;
     const int64_t stride = window.stride[last], x_w = window.out[last], y_w = window.in[last];
@@ -133,9 +79,7 @@ class ConvTranspose final : public Kernel {
     io.store();
   }
 
-  WindowAttributes window_;
-  int64_t group_;
-  std::vector<int64_t> output_padding_, output_shape_;
+  TransposedWindow window_;
 };
 
 }  // namespace
