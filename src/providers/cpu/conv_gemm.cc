@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/gemm.h"
+#include "kernels/parallel.h"
 #include "ops/nn/window.h"
 #include "providers/cpu/cpu_registry.h"
 
@@ -8,7 +9,8 @@ namespace epona::cpu {
 namespace {
 
 /// fp32 convolution in plain layout, any number of spatial dims and groups: the image's windows become the columns of a
-/// matrix (im2col), and a matrix product does the rest. For convolutions that the NCHWc layout does not take.
+/// matrix (im2col), and a matrix product does the rest. Output positions are taken a block at a time, so that the
+/// columns stay in the cache. For convolutions that the NCHWc layout does not take.
 class ConvGemm final : public Kernel {
  public:
   ConvGemm(const NodeInfo& info, KernelPtr portable)
@@ -18,32 +20,46 @@ class ConvGemm final : public Kernel {
     portable_->shapes(c);
     const Shape &x = c.in(0), &w = c.in(1);
     const Window window = slide(attributes_, c.node(), x, kernel_dims(w));
-    Gemm g = problem(window, w);
-    c.workspace(columns_bytes_of(window, w) + gemm_workspace(g, c.threads()));
+    c.workspace(checked_mul(slot_bytes(window, w, c.threads()), c.threads()));
   }
 
   void run(const RunContext& c) const override {
     const Tensor &x = c.in(0), &w = c.in(1);
     const Window window = slide(attributes_, c.node(), x.shape, kernel_dims(w.shape));
+    const int threads = c.pool().threads();
     const int64_t group_out = w.shape[0] / group_, group_in = w.shape[1], in_size = window.in_size(),
                   out_size = window.out_size(), k = group_in * window.kernel_size();
     const bool direct = is_direct(window);
-    float* columns = c.workspace_as<float>();
-    void* scratch = static_cast<char*>(c.workspace()) + columns_bytes_of(window, w.shape);
+    const int64_t block = block_of(window, k, threads), blocks = (out_size + block - 1) / block;
+    const size_t slot_size = slot_bytes(window, w.shape, threads);
+    const double cost = static_cast<double>(block * k) * (0.04 * static_cast<double>(group_out) + 0.5);
     for (int64_t n = 0; n < x.shape[0]; ++n)
       for (int64_t g = 0; g < group_; ++g) {
         const float* image = x.as<float>() + (n * group_ + g) * group_in * in_size;
-        if (!direct) gather(c.pool(), window, image, group_in, columns);
-        Gemm product = problem(window, w.shape);
-        product.a = w.as<float>() + g * group_out * k;
-        product.b = direct ? image : columns;
-        product.c = c.out(0).as<float>() + (n * group_ + g) * group_out * out_size;
-        if (c.has(2)) {
-          product.epilogue.bias = c.in(2).as<float>() + g * group_out;
-          product.epilogue.bias_row_stride = 1;
-          product.epilogue.bias_col_stride = 0;
-        }
-        gemm(product, scratch, c.pool());
+        float* y = c.out(0).as<float>() + (n * group_ + g) * group_out * out_size;
+        parallel_items(c.pool(), blocks, cost, [&](int slot, int64_t item) {
+          char* memory = c.workspace_as<char>() + slot_size * static_cast<size_t>(slot);
+          const int64_t begin = item * block, count = std::min(block, out_size - begin);
+          Gemm product = problem(window, w.shape, count);
+          if (!direct) {
+            float* columns = reinterpret_cast<float*>(memory);
+            memory += columns_bytes(window, k, count);
+            gather(c.pool(), window, image, group_in, begin, count, columns);
+            product.b = columns;
+          } else {
+            product.b = image + begin;
+            product.ldb = out_size;
+          }
+          product.a = w.as<float>() + g * group_out * k;
+          product.c = y + begin;
+          product.ldc = out_size;
+          if (c.has(2)) {
+            product.epilogue.bias = c.in(2).as<float>() + g * group_out;
+            product.epilogue.bias_row_stride = 1;
+            product.epilogue.bias_col_stride = 0;
+          }
+          gemm(product, memory, c.pool());
+        });
       }
   }
 
@@ -57,44 +73,65 @@ class ConvGemm final : public Kernel {
     return true;
   }
 
-  size_t columns_bytes_of(const Window& window, const Shape& w) const {
-    if (is_direct(window)) return 0;
-    int64_t floats = checked_mul(checked_mul(w[1], window.kernel_size()), window.out_size());
-    return (type_bytes(DataType::float32, floats) + 63) / 64 * 64;
+  /// Output positions taken at a time: all, when the product alone makes work for the threads.
+  static int64_t block_of(const Window& window, int64_t k, int threads) {
+    constexpr int64_t kColumnFloats = 96 * 1024, kLeast = 64;
+    const int64_t size = std::max<int64_t>(1, window.out_size());
+    if (is_direct(window) || k == 0 || size * k <= 4 * kColumnFloats) return size;
+    const int64_t fits = std::max(kLeast, kColumnFloats / k);
+    const int64_t rounds = (size + fits * threads - 1) / (fits * threads);  // all threads end together
+    return (size + rounds * threads * 16 - 1) / (rounds * threads * 16) * 16;
   }
 
-  Gemm problem(const Window& window, const Shape& w) const {
+  static size_t columns_bytes(const Window& window, int64_t k, int64_t count) {
+    if (is_direct(window)) return 0;
+    return (type_bytes(DataType::float32, checked_mul(k, count)) + 63) / 64 * 64;
+  }
+
+  size_t slot_bytes(const Window& window, const Shape& w, int threads) const {
+    const int64_t k = checked_mul(w[1], window.kernel_size()), block = block_of(window, k, threads);
+    return columns_bytes(window, k, block) + (gemm_workspace(problem(window, w, block), threads) + 63) / 64 * 64;
+  }
+
+  Gemm problem(const Window& window, const Shape& w, int64_t count) const {
     Gemm g;
     g.m = w[0] / group_;
-    g.n = window.out_size();
+    g.n = count;
     g.k = w[1] * window.kernel_size();
     g.lda = g.k;
     g.ldb = g.ldc = g.n;
     return g;
   }
 
-  /// columns[channel, tap][position] = the image under that tap, zero in the padding.
-  static void gather(ThreadPool& pool, const Window& w, const float* image, int64_t channels, float* columns) {
-    const int64_t taps = w.kernel_size(), in_size = w.in_size(), out_size = w.out_size();
-    pool.parallel_for(channels * taps, 0.3 * static_cast<double>(out_size), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        gather_row(w, image + row / taps * in_size, row % taps, columns + row * out_size);
+  /// columns[channel, tap][position] = the image under that tap, zero in the padding, for positions from `begin` on.
+  static void gather(ThreadPool& pool, const Window& w, const float* image, int64_t channels, int64_t begin,
+                     int64_t count, float* columns) {
+    const int64_t taps = w.kernel_size(), in_size = w.in_size();
+    pool.parallel_for(channels * taps, 0.3 * static_cast<double>(count), [&](int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row)
+        gather_row(w, image + row / taps * in_size, row % taps, begin, count, columns + row * count);
     });
   }
 
-  static void gather_row(const Window& w, const float* plane, int64_t tap, float* to) {
+  static void gather_row(const Window& w, const float* plane, int64_t tap, int64_t begin, int64_t count, float* to) {
     const int rank = w.rank(), last = rank - 1;
+    const int64_t width = w.out[last], stride = w.stride[last];
     Shape taps(rank, 0), at(rank, 0);
     for (int d = last; d >= 0; --d) {
       taps[d] = tap % w.kernel[d];
       tap /= w.kernel[d];
     }
+    for (int64_t d = last - 1, line = begin / width; d >= 0; --d) {
+      at[static_cast<int>(d)] = line % w.out[static_cast<int>(d)];
+      line /= w.out[static_cast<int>(d)];
+    }
     int64_t first = 0, stop = 0;
     w.valid(last, taps[last], first, stop);
-    first = std::min(first, w.out[last]);
-    stop = std::clamp(stop, first, w.out[last]);
-    const int64_t rows = w.out.size(0, last), width = w.out[last], stride = w.stride[last];
-    for (int64_t r = 0; r < rows; ++r, to += width) {
+    first = std::min(first, width);
+    stop = std::clamp(stop, first, width);
+    // Each turn takes what is left of a line.
+    for (int64_t from = begin % width, n; count > 0; count -= n, to += n, from = 0) {
+      n = std::min(count, width - from);
       int64_t line = 0;
       bool inside = true;
       for (int d = 0; d < last; ++d) {
@@ -102,17 +139,17 @@ class ConvGemm final : public Kernel {
         inside = inside && i >= 0 && i < w.in[d];
         line = line * w.in[d] + i;
       }
-      if (!inside) {
-        std::fill_n(to, width, 0.0f);
-      } else {
-        const float* from = plane + line * w.in[last] + taps[last] * w.dilation[last] - w.pad[last];
-        std::fill_n(to, first, 0.0f);
+      const int64_t a = inside ? std::clamp(first, from, from + n) - from : n, b = std::clamp(stop - from, a, n);
+      std::fill_n(to, a, 0.0f);
+      if (b > a) {
+        const float* source =
+            plane + line * w.in[last] + taps[last] * w.dilation[last] - w.pad[last] + (from + a) * stride;
         if (stride == 1)
-          std::copy(from + first, from + stop, to + first);
+          std::copy_n(source, b - a, to + a);
         else
-          for (int64_t i = first; i < stop; ++i) to[i] = from[i * stride];
-        std::fill(to + stop, to + width, 0.0f);
+          for (int64_t i = a; i < b; ++i) to[i] = source[(i - a) * stride];
       }
+      std::fill(to + b, to + n, 0.0f);
       for (int d = last - 1; d >= 0 && ++at[d] == w.out[d]; --d) at[d] = 0;
     }
   }
