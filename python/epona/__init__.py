@@ -1,5 +1,6 @@
 """Epona runs ONNX models. The API is that of the onnxruntime package: `import epona as ort`."""
 
+from epona import session_options as _session_options  # noqa: F401: completes the classes of options
 from epona._epona import (
     ExecutionMode,
     ExecutionOrder,
@@ -7,6 +8,7 @@ from epona._epona import (
     ModelMetadata,
     NodeArg,
     RunOptions,
+    SessionIOBinding,
     SessionOptions,
     __version__,
     available_isas,
@@ -23,39 +25,100 @@ from epona.devices import (
     OrtMemoryInfoDeviceType,
     OrtMemType,
 )
+from epona.drop_in import as_onnxruntime
+from epona.environment import (
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_build_info,
+    get_device,
+    get_version_string,
+    has_collective_ops,
+    preload_dlls,
+    print_debug_info,
+    register_execution_provider_library,
+    set_default_logger_callback,
+    set_default_logger_verbosity,
+    set_global_thread_pool_sizes,
+    set_seed,
+    unregister_execution_provider_library,
+)
+from epona.ep_devices import (
+    OrtEpAssignedNode,
+    OrtEpAssignedSubgraph,
+    OrtEpDevice,
+    OrtExecutionProviderDevicePolicy,
+    OrtHardwareDevice,
+    OrtHardwareDeviceType,
+    OrtSyncStream,
+    get_ep_devices,
+)
 from epona.inference_session import InferenceSession
 from epona.io_binding import IOBinding
+from epona.lora import AdapterFormat, LoraAdapter
+from epona.model_compiler import ModelCompiler, OrtCompileApiFlags, OrtExternalInitializerInfo
 from epona.ort_value import OrtValue, copy_tensors
-from epona.sparse_tensor import OrtSparseFormat, SparseTensor
 from epona.providers import get_all_providers, get_available_providers
-
-
-def get_device() -> str:
-    """The kind of device this build computes on by default: "CPU"."""
-    return "CPU"
-
-
-def get_version_string() -> str:
-    """The package's version."""
-    return __version__
-
+from epona.sparse_tensor import OrtSparseFormat, SparseTensor
 
 __all__ = [
+    "AdapterFormat",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
+    "IOBinding",
     "InferenceSession",
+    "LoraAdapter",
+    "ModelCompiler",
     "ModelMetadata",
     "NodeArg",
+    "OrtAllocatorType",
+    "OrtArenaCfg",
+    "OrtCompileApiFlags",
+    "OrtDevice",
+    "OrtDeviceMemoryType",
+    "OrtDeviceVendorId",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
+    "OrtEpDevice",
+    "OrtExecutionProviderDevicePolicy",
+    "OrtExternalInitializerInfo",
+    "OrtHardwareDevice",
+    "OrtHardwareDeviceType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "OrtMemoryInfoDeviceType",
+    "OrtSparseFormat",
+    "OrtSyncStream",
     "OrtValue",
     "RunOptions",
+    "SessionIOBinding",
     "SessionOptions",
+    "SparseTensor",
     "__version__",
+    "as_onnxruntime",
     "available_isas",
+    "copy_tensors",
+    "create_and_register_allocator",
+    "create_and_register_allocator_v2",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
+    "get_build_info",
     "get_device",
+    "get_ep_devices",
     "get_version_string",
+    "has_collective_ops",
     "isa",
+    "preload_dlls",
+    "print_debug_info",
+    "register_execution_provider_library",
+    "set_default_logger_callback",
     "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
+    "set_seed",
+    "unregister_execution_provider_library",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 from epona import _epona
 from epona.providers import ProviderList, parse_request
 from epona.session import Session
+from epona.session_options import before_session
 
 
 class InferenceSession(Session):
@@ -66,6 +67,7 @@ class InferenceSession(Session):
             )
         for name, entry in usable:
             options.add_provider(name, {str(key): str(value) for key, value in entry.items()})
+        before_session(sess_options, options)
         for name in kwargs.get("disabled_optimizers") or ():
             options._disable_pass(str(name))
         self._session = _epona.Session(self._source, options)

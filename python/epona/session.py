@@ -8,8 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from epona import _epona
+from epona.devices import OrtAllocatorType, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
+from epona.ep_devices import OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, get_ep_devices
 from epona.io_binding import IOBinding
 from epona.ort_value import OrtValue, OrtValueVector
+from epona.session_options import adapter_feed
 from epona.sparse_tensor import SparseOrtValue
 
 _async_lock = threading.Lock()
@@ -24,6 +27,11 @@ def _pool() -> concurrent.futures.ThreadPoolExecutor:
         return _async_pool
 
 
+def _host_memory() -> OrtMemoryInfo:
+    kind, memory, allocator = OrtMemoryInfoDeviceType.CPU, OrtDeviceMemoryType.DEFAULT, OrtAllocatorType.ORT_DEVICE_ALLOCATOR
+    return OrtMemoryInfo.create_v2("Cpu", kind, 0, 0, memory, 64, allocator)
+
+
 def _bare_text(error: Exception) -> str:
     """The message without the prefix and code that exceptions carry."""
     return str(error).split(" : ", 3)[-1]
@@ -34,12 +42,13 @@ class Session:
 
     _session: _epona.Session
 
-    def _prepare(self, output_names: Any, feed: Any) -> dict:
+    def _prepare(self, output_names: Any, feed: Any, run_options: _epona.RunOptions | None) -> dict:
         if output_names is not None and (
             isinstance(output_names, (str, bytes)) or not all(isinstance(name, str) for name in output_names)
         ):
             raise TypeError("run(): incompatible function arguments: output_names must be a list of strings")
-        return feed if type(feed) is dict else dict(zip(feed.keys(), feed.values()))
+        adapted = adapter_feed(run_options)
+        return feed if type(feed) is dict and not adapted else adapted | dict(zip(feed.keys(), feed.values()))
 
     def run(
         self,
@@ -53,7 +62,7 @@ class Session:
         Returns one result for each name, in the order asked.
         Raises InvalidArgument for a wrong name, type, rank or dim; Fail when a node fails; ValueError for missing inputs.
         """
-        feed = self._prepare(output_names, input_feed)
+        feed = self._prepare(output_names, input_feed, run_options)
         return self._session.run(output_names, feed, run_options)
 
     def run_async(
@@ -68,7 +77,7 @@ class Session:
 
         After a failure `results` is empty and `error` says why. A wrong feed is raised at once.
         """
-        feed = self._prepare(output_names, input_feed)
+        feed = self._prepare(output_names, input_feed, run_options)
         missing = [value.name for value in self.get_inputs() if value.name not in feed and "optional(" not in value.type]
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
@@ -93,7 +102,7 @@ class Session:
         for name, value in input_dict_ort_values.items():
             native = value._get_c_value()
             feed[name] = native.to_dense() if isinstance(native, SparseOrtValue) else native
-        self._prepare(output_names, feed)
+        feed = self._prepare(output_names, feed, run_options)
         return [OrtValue(value) for value in self._session.run_with_ort_values(feed, output_names, run_options)]
 
     def run_with_ortvaluevector(
@@ -146,6 +155,53 @@ class Session:
     def get_modelmeta(self) -> _epona.ModelMetadata:
         """What the model says about itself."""
         return self._session.model_meta
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """The memory that inputs are read from."""
+        return [_host_memory() for _ in self.get_inputs()]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """The memory that outputs are written to."""
+        return [_host_memory() for _ in self.get_outputs()]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        """For each input the device that reads it."""
+        devices = {device.ep_name: device for device in get_ep_devices()}
+        first = devices[self._session.get_providers()[0]]
+        return [first for _ in self.get_inputs()]
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """The nodes of each provider. Needs the session configuration session.record_ep_graph_assignment_info = 1."""
+        if not self._session.has_config("session.record_ep_graph_assignment_info", "1"):
+            raise _epona.Fail(
+                "[ONNXRuntimeError] : 1 : FAIL : Session configuration entry"
+                ' \'session.record_ep_graph_assignment_info\' must be set to "1" to retrieve the assignment of nodes'
+            )
+        groups = []
+        for record in self._session.placement():
+            node = OrtEpAssignedNode(name=record["name"], domain=record["domain"], op_type=record["op_type"])
+            groups.append(OrtEpAssignedSubgraph(ep_name=record["provider"], nodes=[node]))
+        return groups
+
+    def end_profiling(self) -> str:
+        """Writes what SessionOptions.enable_profiling collected, as a Chrome trace, and returns the name of the file."""
+        return self._session.end_profiling()
+
+    def get_profiling_start_time_ns(self) -> int:
+        """When profiling began, in nanoseconds since 1970."""
+        return self._session.get_profiling_start_time_ns
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Nothing to release: no provider of this version captures graphs."""
+
+    def get_tuning_results(self) -> list[Any]:
+        """Empty: kernels are chosen when the model is loaded, without a search that could be kept."""
+        return []
+
+    def set_tuning_results(self, results: Sequence[Any], *, error_on_invalid: bool = False) -> None:
+        """Accepted and ignored; RuntimeError with error_on_invalid when there are any."""
+        if results and error_on_invalid:
+            raise RuntimeError("set_tuning_results: these results are of another runtime")
 
     def get_creation_times(self) -> list[tuple[str, float]]:
         """Phases of the session's creation in milliseconds."""

@@ -23,7 +23,8 @@ constexpr std::array kExceptions = {ExceptionRow{Code::fail, "Fail"},
                                     ExceptionRow{Code::ep_fail, "EPFail"},
                                     ExceptionRow{Code::model_load_canceled, "ModelLoadCanceled"},
                                     ExceptionRow{Code::model_requires_compilation, "ModelRequiresCompilation"},
-                                    ExceptionRow{Code::not_found, "NotFound"}};
+                                    ExceptionRow{Code::not_found, "NotFound"},
+                                    ExceptionRow{static_cast<Code>(15), "DeviceReset"}};
 
 std::array<PyObject*, 16> classes{};
 

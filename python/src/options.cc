@@ -2,7 +2,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/log.h"
+#include "base/process_settings.h"
 #include "binding.h"
+#include "session/config_keys.h"
 
 namespace epona::python {
 namespace {
@@ -25,22 +27,23 @@ std::string config_entry(const std::map<std::string, std::string>& config, const
 }  // namespace
 
 void bind_options(nb::module_& m) {
-  nb::enum_<OptLevel>(m, "GraphOptimizationLevel")
+  nb::enum_<OptLevel>(m, "GraphOptimizationLevel", nb::is_arithmetic())
       .value("ORT_DISABLE_ALL", OptLevel::none)
       .value("ORT_ENABLE_BASIC", OptLevel::basic)
       .value("ORT_ENABLE_EXTENDED", OptLevel::extended)
       .value("ORT_ENABLE_LAYOUT", OptLevel::layout)
       .value("ORT_ENABLE_ALL", OptLevel::all);
-  nb::enum_<ExecutionMode>(m, "ExecutionMode")
+  nb::enum_<ExecutionMode>(m, "ExecutionMode", nb::is_arithmetic())
       .value("ORT_SEQUENTIAL", ExecutionMode::ORT_SEQUENTIAL)
       .value("ORT_PARALLEL", ExecutionMode::ORT_PARALLEL);
-  nb::enum_<ExecutionOrder>(m, "ExecutionOrder")
+  nb::enum_<ExecutionOrder>(m, "ExecutionOrder", nb::is_arithmetic())
       .value("DEFAULT", ExecutionOrder::DEFAULT)
       .value("PRIORITY_BASED", ExecutionOrder::PRIORITY_BASED)
       .value("MEMORY_EFFICIENT", ExecutionOrder::MEMORY_EFFICIENT);
 
   using S = SessionOptions;
-  nb::class_<S>(m, "SessionOptions", "Everything that can be set before a session is made.")
+  nb::class_<S>(m, "SessionOptions", nb::is_weak_referenceable(),
+                "Everything that can be set before a session is made.")
       .def(nb::init<>())
       .def_rw("graph_optimization_level", &S::optimization_level)
       .def_rw("intra_op_num_threads", &S::intra_op_threads)
@@ -50,7 +53,23 @@ void bind_options(nb::module_& m) {
           [](const S& s) { return s.parallel_execution ? ExecutionMode::ORT_PARALLEL : ExecutionMode::ORT_SEQUENTIAL; },
           [](S& s, ExecutionMode mode) { s.parallel_execution = mode == ExecutionMode::ORT_PARALLEL; })
       .def_prop_rw(
-          "execution_order", [](const S&) { return ExecutionOrder::DEFAULT; }, [](S&, ExecutionOrder) {})
+          "execution_order",
+          [](const S& s) {
+            auto it = s.config.find("epona.execution_order");
+            return it == s.config.end() ? ExecutionOrder::DEFAULT : static_cast<ExecutionOrder>(it->second[0] - '0');
+          },
+          [](S& s, ExecutionOrder order) {
+            s.config["epona.execution_order"] = std::to_string(static_cast<int>(order));
+          },
+          "Nodes run in the order of the plan; the setting is kept.")
+      .def_prop_rw(
+          "use_per_session_threads", [](const S& s) { return !s.config.contains("epona.global_threads"); },
+          [](S& s, bool on) {
+            if (on)
+              s.config.erase("epona.global_threads");
+            else
+              s.config["epona.global_threads"] = "1";
+          })
       .def_rw("enable_cpu_mem_arena", &S::enable_cpu_mem_arena)
       .def_rw("enable_mem_pattern", &S::enable_mem_pattern)
       .def_rw("enable_mem_reuse", &S::enable_mem_reuse)
@@ -70,11 +89,21 @@ void bind_options(nb::module_& m) {
           })
       .def(
           "add_session_config_entry",
-          [](S& s, const std::string& key, const std::string& value) {
-            check_key(key, value);
-            s.config[key] = value;
+          [](S& s, const std::string& key, const std::string& value) { set_config(s, key, value); }, nb::arg("key"),
+          nb::arg("value"), "Sets a configuration entry.")
+      .def(
+          "add_initializer",
+          [](S& s, const std::string& name, nb::handle value) {
+            RuntimeValue* given = as_ort_value(value);
+            if (!given || given->kind != RuntimeValue::Kind::tensor)
+              throw std::runtime_error(cat("add_initializer: '", name, "' needs an OrtValue that holds a tensor"));
+            s.initializers[name] = given->tensor;
           },
-          nb::arg("key"), nb::arg("value"), "Sets a configuration entry.")
+          nb::arg("name"), nb::arg("ort_value"), "Takes a value in the place of the model's initialiser of that name.")
+      .def(
+          "_add_file",
+          [](S& s, const std::string& name, nb::handle bytes) { s.files[name] = tensor_from_array(bytes); },
+          nb::arg("name"), nb::arg("bytes"))
       .def(
           "get_session_config_entry",
           [](const S& s, const std::string& key) {
@@ -96,6 +125,11 @@ void bind_options(nb::module_& m) {
             s.providers.push_back({name, options});
           },
           nb::arg("name"), nb::arg("options"))
+      .def("config_or",
+           [](const S& s, const std::string& key, const std::string& otherwise) {
+             auto it = s.config.find(key);
+             return it == s.config.end() ? otherwise : it->second;
+           })
       .def("has_providers", [](const S& s) { return !s.providers.empty(); })
       .def("has_config",
            [](const S& s, const std::string& key, const std::string& value) {
@@ -107,7 +141,7 @@ void bind_options(nb::module_& m) {
       .def("_disable_pass", [](S& s, const std::string& name) { s.disabled_passes.insert(name); });
 
   using R = RunOptions;
-  nb::class_<R>(m, "RunOptions", "Options of one run.")
+  nb::class_<R>(m, "RunOptions", nb::is_weak_referenceable(), "Options of one run.")
       .def(nb::init<>())
       .def_prop_rw(
           "terminate", [](const R& r) { return r.terminate.load(); }, [](R& r, bool on) { r.terminate = on; })
@@ -128,13 +162,35 @@ void bind_options(nb::module_& m) {
           "add_run_config_entry",
           [](R& r, const std::string& key, const std::string& value) {
             check_key(key, value);
+            std::string hint;
+            if (!known_run_config_key(key, hint) && PyErr_WarnEx(PyExc_UserWarning, hint.c_str(), 1))
+              throw nb::python_error();
             r.config[key] = value;
           },
-          nb::arg("key"), nb::arg("value"))
+          nb::arg("key"), nb::arg("value"), "Sets a configuration entry of the run.")
       .def(
           "get_run_config_entry",
           [](const R& r, const std::string& key) { return config_entry(r.config, key, "RunOptions"); }, nb::arg("key"));
 
+  m.def(
+      "_set_log_callback",
+      [](nb::object callback) {
+        if (callback.is_none()) return set_log_sink({});
+        // Not dropped when another takes its place: a thread may be about to call it.
+        auto* kept = new nb::object(std::move(callback));
+        set_log_sink([kept](Severity severity, std::string_view id, std::string_view message) {
+          if (!Py_IsInitialized()) return;
+          nb::gil_scoped_acquire gil;
+          try {
+            (*kept)(static_cast<int>(severity), "epona", std::string(id), "", std::string(message));
+          } catch (nb::python_error& error) {
+            error.discard_as_unraisable("epona's log callback");
+          }
+        });
+      },
+      nb::arg("callback").none());
+  m.def("set_seed", &set_process_seed, nb::arg("seed"), "Sets the seed of random operators whose node has none.");
+  m.def("_set_default_threads", &set_default_threads, nb::arg("threads"));
   m.def(
       "set_default_logger_severity",
       [](int severity) {

@@ -38,12 +38,14 @@ struct Feeds {
       PyObject* object = PyDict_GetItemString(feed.ptr(), info.name.c_str());
       if (!object) return;
       ++used;
+      if (object == Py_None && info.type.kind != Type::Kind::optional)
+        fail(Code::fail, "Missing Input: ", info.name, ": None was given for an input that is not optional");
       values[at] = value_from_python(object, info.type, info.name);
     };
     for (size_t i = 0; i < inputs; ++i) take(i, session.inputs()[i]);
     for (size_t i = inputs; i < values.size(); ++i) take(i, session.overridable_initializers()[i - inputs]);
+    if (used < inputs || used != feed.size()) report_missing(session, feed);
     if (used != feed.size()) report_unknown(session, feed);
-    if (used < inputs) report_missing(session, feed);
   }
 
  private:
@@ -167,13 +169,22 @@ void bind_session(nb::module_& m) {
       .def_prop_ro(
           "model_meta", [](const Session& s) -> const Model& { return s.model(); }, nb::rv_policy::reference_internal)
       .def("get_providers", &Session::providers)
-      .def("inactive_providers", [](const Session& s) {
+      .def("inactive_providers",
+           [](const Session& s) {
              nb::list list;
              auto executable = s.executable();
              for (const InactiveProvider& one : executable->placement.inactive)
                list.append(nb::make_tuple(one.provider, one.stage, one.cause, one.fix));
              return list;
            })
+      .def("has_config",
+           [](const Session& s, const std::string& key, const std::string& value) {
+             auto it = s.options().config.find(key);
+             return it != s.options().config.end() && it->second == value;
+           })
+      .def("end_profiling", &Session::end_profiling)
+      .def_prop_ro("get_profiling_start_time_ns",
+                   [](const Session& s) { return s.profiler() ? s.profiler()->start_time_ns() : uint64_t{0}; })
       .def("creation_times", [](const Session& s) { return s.creation_times(); })
       .def("passes",
            [](const Session& s) {

@@ -1,10 +1,12 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <string>
 #include <thread>
 
+#include "base/process_settings.h"
 #include "base/thread_pool.h"
 
 namespace epona {
@@ -29,9 +31,26 @@ int cgroup_quota() {
   return 0;
 }
 
+std::atomic<int> default_threads{0};
+std::atomic<bool> seed_set{false};
+std::atomic<int64_t> seed_value{0};
+
 }  // namespace
 
+void set_default_threads(int threads) { default_threads = threads; }
+
+void set_process_seed(int64_t seed) {
+  seed_value = seed;
+  seed_set = true;
+}
+
+std::optional<int64_t> process_seed() {
+  if (!seed_set) return std::nullopt;
+  return seed_value.load();
+}
+
 int cpu_budget() {
+  if (int threads = default_threads; threads > 0) return threads;
   int count = affinity_count();
   if (int quota = cgroup_quota(); quota > 0) count = std::min(count, quota);
   return count;

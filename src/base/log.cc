@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <mutex>
 
 namespace epona {
@@ -15,7 +16,7 @@ std::atomic<int> severity_default{static_cast<int>(Severity::warning)};
 
 struct Sink {
   std::mutex mutex;
-  LogSink fn;
+  std::shared_ptr<const LogSink> fn;
 };
 Sink& sink() {
   static Sink instance;
@@ -44,16 +45,19 @@ Severity default_severity() { return static_cast<Severity>(severity_default.load
 
 void set_log_sink(LogSink fn) {
   std::lock_guard lock(sink().mutex);
-  sink().fn = std::move(fn);
+  sink().fn = fn ? std::make_shared<const LogSink>(std::move(fn)) : nullptr;
 }
 
 void log(Severity severity, Severity threshold, std::string_view log_id, std::string_view message) {
   if (severity < threshold) return;
-  std::lock_guard lock(sink().mutex);
-  if (sink().fn)
-    sink().fn(severity, log_id, message);
-  else
-    print(severity, log_id, message);
+  std::shared_ptr<const LogSink> fn;
+  {
+    std::lock_guard lock(sink().mutex);
+    fn = sink().fn;
+    if (!fn) print(severity, log_id, message);
+  }
+  // Not under the lock: the sink may wait for another lock, whose owner may be logging.
+  if (fn) (*fn)(severity, log_id, message);
 }
 
 }  // namespace epona

@@ -49,6 +49,16 @@ std::span<const std::byte> WeightSource::external(const onnx::TensorProto& proto
   if (location.empty()) refuse(proto, "External data location cannot be empty");
   if (location.starts_with("*/_ORT_MEM_ADDR_/*"))
     refuse(proto, "it references an in-memory address marker, which is not allowed in a model");
+  if (memory_files) {
+    if (auto file = memory_files->find(location); file != memory_files->end()) {
+      const Tensor& content = file->second;
+      if (offset > content.bytes() || length > content.bytes() - offset)
+        fail(Code::fail, "External initializer: ", proto.name(), " offset: ", offset, " size to read: ", length,
+             " given length of '", location, "' in memory: ", content.bytes(), " are out of bounds.");
+      owner = content.owner;
+      return {static_cast<const std::byte*>(content.data) + offset, length};
+    }
+  }
   if (folder.empty())
     refuse(proto, "model_path must not be empty: a model given as bytes has no folder for external data ('", location,
            "'). Load it from a file");

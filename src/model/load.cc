@@ -3,6 +3,7 @@
 #include "model/check.h"
 #include "model/from_proto.h"
 #include "model/model.h"
+#include "model/replace_initializers.h"
 #include "model/wire.h"
 
 namespace epona {
@@ -34,6 +35,8 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
   try {
     ensure_schemas();
     Model model;
+    owner = replace_initializers(*proto.mutable_graph(), options.initializers, skeleton->blobs, std::move(owner),
+                                 model.warnings);
     auto opsets = check_model_header(proto, model.warnings);
     check_nodes(proto, opsets);
     apply_overrides(*proto.mutable_graph(), options);
@@ -45,6 +48,7 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
     WeightSource source;
     source.blobs = std::move(skeleton->blobs);
     source.blob_owner = std::move(owner);
+    source.memory_files = &options.files;
     source.folder = path.empty() ? "" : std::filesystem::absolute(path).parent_path();
     model.graph = graph_from_proto(proto.graph(), opsets, source, model.warnings);
     for (auto& [name, mapping] : source.files) model.mappings.push_back(mapping);

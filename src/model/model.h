@@ -27,6 +27,8 @@ struct Model {
 struct LoadOptions {
   std::map<std::string, int64_t> dim_by_symbol;      ///< free-dimension overrides by name (dim_param)
   std::map<std::string, int64_t> dim_by_denotation;  ///< and by denotation
+  std::map<std::string, Tensor> initializers;        ///< take the place of the model's initialisers of these names
+  std::map<std::string, Tensor> files;  ///< bytes in memory that stand for files of external data, by location
 };
 
 /// Reads, checks and types a model. Errors (Error with a code) name the file, node, value or tensor.

@@ -1,12 +1,13 @@
 #include "session/session.h"
 
 #include "kernels/isa.h"
+#include "session/config_keys.h"
 
 namespace epona {
 namespace {
 
 LoadOptions load_options(const SessionOptions& options) {
-  return {options.dim_by_symbol, options.dim_by_denotation};
+  return {options.dim_by_symbol, options.dim_by_denotation, options.initializers, options.files};
 }
 
 }  // namespace
@@ -28,16 +29,26 @@ Session::Session(std::span<const std::byte> model, const SessionOptions& options
 }
 
 void Session::initialize() {
+  int64_t begin_ns = Profiler::now_ns();
+  if (options_.enable_profiling) {
+    profiler_ = std::make_unique<Profiler>(options_.profile_file_prefix);
+    profiler_->session_event("model_loading", begin_ns - static_cast<int64_t>(load_ms_ * 1e6), begin_ns);
+  }
   init_isa();
   if (options_.log_severity > 4)
     fail(Code::runtime_exception, "Invalid session log severity level. Not a valid severity value: ",
          options_.log_severity);
   for (const std::string& warning : model_.warnings)
     log(Severity::warning, log_threshold(options_), options_.log_id, warning);
+  for (const std::string& warning : unknown_config_keys(options_))
+    log(Severity::warning, log_threshold(options_), options_.log_id, warning);
   describe_io();
   executable_ = build_executable(model_, options_);
   make_pool();
+  if (profiler_) profiler_->session_event("session_initialization", begin_ns, Profiler::now_ns());
 }
+
+std::string Session::end_profiling() { return profiler_ ? profiler_->finish() : ""; }
 
 void Session::describe_io() {
   const Graph& graph = *model_.graph;

@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "model/model.h"
 #include "session/executable.h"
+#include "session/profiler.h"
 
 namespace epona {
 
@@ -51,6 +52,10 @@ class Session {
   void run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
                       const RunOptions* options = nullptr, RunObserver* observer = nullptr) const;
 
+  /// Writes the profile (SessionOptions.enable_profiling) and returns the file's name; empty when there is none.
+  std::string end_profiling();
+  const Profiler* profiler() const { return profiler_.get(); }
+
  private:
   void initialize();
   void describe_io();
@@ -63,6 +68,7 @@ class Session {
   std::vector<int> feed_order_;  ///< graph input -> position in inputs_ then overridable_
   double load_ms_ = 0;
   std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<Profiler> profiler_;
   mutable std::mutex mutex_;
   std::shared_ptr<const Executable> executable_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/tensor.h"
 #include "passes/pass.h"
 
 namespace epona {
@@ -35,6 +36,8 @@ struct SessionOptions {
   std::set<std::string> disabled_passes;
   std::string dump_after;  ///< print the graph (stderr) after the pass of this name
   std::vector<ProviderRequest> providers;
+  std::map<std::string, Tensor> initializers;  ///< take the place of the model's
+  std::map<std::string, Tensor> files;         ///< bytes in memory that stand for files of external data, by location
 };
 
 /// Options of one run.

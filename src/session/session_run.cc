@@ -75,7 +75,8 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   RunEnv env;
   env.pool = pool_.get();
   env.terminate = options ? &options->terminate : nullptr;
-  env.observer = observer;
+  Profiler::Run profiled(profiler_.get());
+  env.observer = observer ? observer : profiled.observer();
   bool in_order = values.size() == feed_order_.size();
   for (size_t i = 0; in_order && i < feed_order_.size(); ++i) in_order = feed_order_[i] == static_cast<int>(i);
   std::shared_ptr<const Executable> executable = this->executable();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/process_settings.h"
 #include "ops/kernel.h"
 
 namespace epona {
@@ -33,13 +34,15 @@ class RandomStream {
 };
 
 /// Gives each run of a kernel a stream of its own. With a seed attribute the n-th run of every session draws the same
-/// numbers; without, no two do.
+/// numbers; without, no two do unless the process has a seed.
 class RandomSource {
  public:
   explicit RandomSource(const NodeInfo& info) {
     static std::atomic<uint64_t> kernels{0};
     if (info.has_attr("seed"))
       key_ = std::bit_cast<uint32_t>(info.attr("seed", 0.0f));
+    else if (auto seed = process_seed())
+      key_ = static_cast<uint64_t>(*seed) * 0xd1b54a32d192ed03u + std::hash<std::string>()(info.node().name);
     else
       key_ = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) * 31 +
              kernels.fetch_add(1) * 0x9e3779b97f4a7c15u;
