@@ -157,23 +157,53 @@ void pack_a(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_sign
   }
 }
 
+/// One group of rows of B, 16 columns.
+HWY_INLINE void pack_b_block(const uint8_t* b, int64_t ldb, uint8_t flip, int8_t* out) {
+  constexpr hn::Full128<uint8_t> d;
+  constexpr hn::Full128<uint16_t> d16;
+  const auto row = [&](int64_t i) HWY_ATTR { return hn::Xor(hn::LoadU(d, b + i * ldb), hn::Set(d, flip)); };
+  uint8_t* const to = reinterpret_cast<uint8_t*>(out);
+  const auto r0 = row(0), r1 = row(1);
+  const auto a0 = hn::InterleaveLower(d, r0, r1), a1 = hn::InterleaveUpper(d, r0, r1);
+  if constexpr (kGroup == 2) {
+    hn::StoreU(a0, d, to);
+    hn::StoreU(a1, d, to + 16);
+  } else {
+    const auto r2 = row(2), r3 = row(3);
+    const auto b0 = hn::InterleaveLower(d, r2, r3), b1 = hn::InterleaveUpper(d, r2, r3);
+    const auto store = [&](auto x, auto y, uint8_t* at) HWY_ATTR {
+      const auto x16 = hn::BitCast(d16, x), y16 = hn::BitCast(d16, y);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d16, x16, y16)), d, at);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d16, x16, y16)), d, at + 16);
+    };
+    store(a0, b0, to);
+    store(a1, b1, to + 32);
+  }
+}
+
 void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t ldb, bool trans, bool is_signed,
             int8_t* out, int32_t* column_sums) {
   const uint8_t flip = is_signed ? 0 : 0x80;
-  std::fill_n(column_sums, width, 0);
   for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
     const int64_t count = std::min<int64_t>(kGroup, k - k0);
     int8_t* group = out + k0 * width;
     if (count < kGroup || columns < width) std::memset(group, 0, static_cast<size_t>(width * kGroup));
+    int64_t first = 0;
+    if (!trans && count == kGroup)
+      for (; first + 16 <= columns; first += 16) pack_b_block(b + k0 * ldb + first, ldb, flip, group + first * kGroup);
     for (int64_t i = 0; i < count; ++i) {
       const uint8_t* row = trans ? b + k0 + i : b + (k0 + i) * ldb;
       const int64_t step = trans ? ldb : 1;
-      for (int64_t c = 0; c < columns; ++c) {
-        const int8_t value = static_cast<int8_t>(row[c * step] ^ flip);
-        group[c * kGroup + i] = value;
-        column_sums[c] += value;
-      }
+      for (int64_t c = first; c < columns; ++c) group[c * kGroup + i] = static_cast<int8_t>(row[c * step] ^ flip);
     }
+  }
+  // The sum of a column is its product with ones.
+  const V ones = hn::Set(D(), kGroup == 4 ? 0x01010101 : 0x00010001);
+  for (int64_t c = 0; c < width; c += kLanes) {
+    V sum = hn::Zero(D());
+    for (int64_t k0 = 0; k0 < k; k0 += kGroup)
+      sum = multiply_add(ones, load_b(out + k0 * width + c * kGroup, 0, 0, 1), sum);
+    hn::StoreU(sum, D(), column_sums + c);
   }
 }
 

@@ -18,6 +18,7 @@ const std::vector<Pass>& all_passes() {
       {"fuse_fake_quantization", OptLevel::extended, fuse_fake_quantization},
       {"dequantized_weight_folding", OptLevel::basic, dequantized_weight_folding},
       {"fold_conv_scale", OptLevel::basic, fold_conv_scale},
+      {"fuse_dynamic_conv", OptLevel::extended, fuse_dynamic_conv},
       {"fuse_dynamic_mat_mul", OptLevel::extended, fuse_dynamic_mat_mul},
       {"fuse_mat_mul", OptLevel::extended, fuse_mat_mul},
       {"nchwc_layout", OptLevel::layout, nchwc_layout},

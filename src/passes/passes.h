@@ -10,6 +10,7 @@ int dequantized_weight_folding(Graph& graph, const PassContext& context);
 int eliminate_identity(Graph& graph, const PassContext& context);
 int eliminate_common_subexpressions(Graph& graph, const PassContext& context);
 int fold_conv_scale(Graph& graph, const PassContext& context);
+int fuse_dynamic_conv(Graph& graph, const PassContext& context);
 int fuse_dynamic_mat_mul(Graph& graph, const PassContext& context);
 int fuse_mat_mul(Graph& graph, const PassContext& context);
 int fuse_attention(Graph& graph, const PassContext& context);

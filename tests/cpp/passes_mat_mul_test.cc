@@ -24,7 +24,7 @@ std::string bytes_text(Random& random, int n) {
   return out.str();
 }
 
-/// Runs a model with inputs x{5,8} and r{5,3} at no and at full optimisation; returns how often `pass` rewrote it.
+/// Runs a model with inputs x{5,8}, image{1,2,7} and r{5,3} at no and at full optimisation; returns how often `pass` rewrote it.
 int check(const std::string& io, const std::string& constants, const std::string& body, const char* pass,
           double tolerance = 1e-5) {
   const std::string bytes =
@@ -39,7 +39,10 @@ int check(const std::string& io, const std::string& constants, const std::string
     Random random(7);
     std::vector<RuntimeValue> in, out(session.outputs().size());
     for (const IoInfo& input : session.inputs()) {
-      const Shape shape = input.name == "x" ? Shape{5, 8} : input.name == "row" ? Shape{1, 3} : Shape{5, 3};
+      const Shape shape = input.name == "x"       ? Shape{5, 8}
+                          : input.name == "row"   ? Shape{1, 3}
+                          : input.name == "image" ? Shape{1, 2, 7}
+                                                  : Shape{5, 3};
       const auto values = random.floats(shape.size());
       in.push_back(Tensor::of<float>(shape, std::span<const float>(values)));
     }
@@ -117,6 +120,30 @@ TEST_F(FuseDynamicMatMul, KeepsWhatItCannotExpress) {
   // A factor that is not per column, and sums that somebody else reads.
   EXPECT_EQ(run("p = MatMulInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(s, rows) y = Mul(f, k)"), 0);
   EXPECT_EQ(run("p = MatMulInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(s, ws) t = Mul(f, k) y = Add(t, f)"), 0);
+}
+
+class FuseDynamicConv : public ::testing::Test {
+ protected:
+  int run(const std::string& body) {
+    Random random(4);
+    const std::string constants = "int8[3,2,3] w = {" + bytes_text(random, 18) + "}, float ws = {0.01}, int8 wz = {2}, " +
+                                  "int32[1,3,1] b = {100,-200,300}, int32[1,1,5] row = {1,2,3,4,5}, " +
+                                  "float[3,1] scales = {1,2,3}";
+    return check("float[1,2,7] image) => (float[1,3,5] y", constants, "q, s, z = DynamicQuantizeLinear(image) " + body,
+                 "fuse_dynamic_conv");
+  }
+};
+
+TEST_F(FuseDynamicConv, BiasAndScales) {
+  EXPECT_EQ(run("p = ConvInteger(q, w, z, wz) a = Add(b, p) f = Cast<to = 1>(a) k = Mul(s, ws) y = Mul(f, k)"), 1);
+  EXPECT_EQ(run("p = ConvInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(ws, s) y = Mul(k, f)"), 1);
+}
+
+TEST_F(FuseDynamicConv, KeepsWhatItCannotExpress) {
+  // Addends and factors that are not of this form, and sums that somebody else reads.
+  EXPECT_EQ(run("p = ConvInteger(q, w, z) a = Add(p, row) f = Cast<to = 1>(a) k = Mul(s, ws) y = Mul(f, k)"), 0);
+  EXPECT_EQ(run("p = ConvInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(s, scales) y = Mul(f, k)"), 0);
+  EXPECT_EQ(run("p = ConvInteger(q, w, z) f = Cast<to = 1>(p) k = Mul(s, ws) t = Mul(f, k) y = Add(t, f)"), 0);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
-#include "ops/nn/window.h"
+#include "ops/nn/columns.h"
 #include "providers/cpu/cpu_registry.h"
 
 namespace epona::cpu {
@@ -109,49 +109,8 @@ class ConvGemm final : public Kernel {
     const int64_t taps = w.kernel_size(), in_size = w.in_size();
     pool.parallel_for(channels * taps, 0.3 * static_cast<double>(count), [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row)
-        gather_row(w, image + row / taps * in_size, row % taps, begin, count, columns + row * count);
+        gather_row(w, image + row / taps * in_size, row % taps, begin, count, 0.0f, columns + row * count);
     });
-  }
-
-  static void gather_row(const Window& w, const float* plane, int64_t tap, int64_t begin, int64_t count, float* to) {
-    const int rank = w.rank(), last = rank - 1;
-    const int64_t width = w.out[last], stride = w.stride[last];
-    Shape taps(rank, 0), at(rank, 0);
-    for (int d = last; d >= 0; --d) {
-      taps[d] = tap % w.kernel[d];
-      tap /= w.kernel[d];
-    }
-    for (int64_t d = last - 1, line = begin / width; d >= 0; --d) {
-      at[static_cast<int>(d)] = line % w.out[static_cast<int>(d)];
-      line /= w.out[static_cast<int>(d)];
-    }
-    int64_t first = 0, stop = 0;
-    w.valid(last, taps[last], first, stop);
-    first = std::min(first, width);
-    stop = std::clamp(stop, first, width);
-    // Each turn takes what is left of a line.
-    for (int64_t from = begin % width, n; count > 0; count -= n, to += n, from = 0) {
-      n = std::min(count, width - from);
-      int64_t line = 0;
-      bool inside = true;
-      for (int d = 0; d < last; ++d) {
-        const int64_t i = at[d] * w.stride[d] + taps[d] * w.dilation[d] - w.pad[d];
-        inside = inside && i >= 0 && i < w.in[d];
-        line = line * w.in[d] + i;
-      }
-      const int64_t a = inside ? std::clamp(first, from, from + n) - from : n, b = std::clamp(stop - from, a, n);
-      std::fill_n(to, a, 0.0f);
-      if (b > a) {
-        const float* source =
-            plane + line * w.in[last] + taps[last] * w.dilation[last] - w.pad[last] + (from + a) * stride;
-        if (stride == 1)
-          std::copy_n(source, b - a, to + a);
-        else
-          for (int64_t i = a; i < b; ++i) to[i] = source[(i - a) * stride];
-      }
-      std::fill(to + b, to + n, 0.0f);
-      for (int d = last - 1; d >= 0 && ++at[d] == w.out[d]; --d) at[d] = 0;
-    }
   }
 
   KernelPtr portable_;
