@@ -235,6 +235,13 @@ class OrtMemoryInfo:
 class OrtArenaCfg:
     """Sizes of a memory arena: accepted and readable. Epona plans memory per model, so they change nothing."""
 
+    max_mem: int = 0
+    arena_extend_strategy: int = -1
+    initial_chunk_size_bytes: int = -1
+    max_dead_bytes_per_chunk: int = -1
+    initial_growth_chunk_size_bytes: int = -1
+    max_power_of_two_extend_bytes: int = -1
+
     _KEYS = {
         "max_mem": 0,
         "arena_extend_strategy": -1,
@@ -255,7 +262,8 @@ class OrtArenaCfg:
             values.update(zip(values, map(int, args)))
         else:
             raise TypeError("OrtArenaCfg takes a dict, or max_mem, strategy, initial chunk and dead bytes per chunk")
-        self.__dict__.update(values)
+        for key, value in values.items():
+            setattr(self, key, value)
 
 
 def is_host(device_type: str) -> bool:

@@ -184,6 +184,10 @@ class AdapterFormat:
         """The version of the model it is for."""
         return self._model_version
 
+    format_version = property(get_format_version, doc="The version of the file's layout.")
+    adapter_version = property(get_adapter_version, set_adapter_version, doc="The version of the adapter.")
+    model_version = property(get_model_version, set_model_version, doc="The version of the model it is for.")
+
     def set_parameters(self, params: dict[str, OrtValue]) -> None:
         """Sets the tensors."""
         self._parameters = dict(params)
@@ -191,6 +195,8 @@ class AdapterFormat:
     def get_parameters(self) -> dict[str, OrtValue]:
         """The tensors."""
         return dict(self._parameters)
+
+    parameters = property(get_parameters, set_parameters, doc="The tensors.")
 
 
 class LoraAdapter:

@@ -1,5 +1,6 @@
 #include <functional>
 #include <map>
+#include <string_view>
 
 #include "base/error.h"
 #include "model/check.h"
@@ -34,9 +35,7 @@ Declared take_declarations(onnx::GraphProto& graph) {
   return declared;
 }
 
-int element_of(const onnx::TypeProto& type) {
-  return type.has_tensor_type() ? type.tensor_type().elem_type() : 0;
-}
+int element_of(const onnx::TypeProto& type) { return type.has_tensor_type() ? type.tensor_type().elem_type() : 0; }
 
 std::string text_of(const onnx::TypeProto& type) {
   return type.has_tensor_type() ? onnx::Utils::DataTypeUtils::ToDataTypeString(element_of(type)) : "another kind";
@@ -80,7 +79,9 @@ void infer(onnx::ModelProto& model) {
   try {
     onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), lenient);
   } catch (const std::exception& error) {
-    fail(Code::fail, "This is an invalid model. Type Error: ", error.what());
+    // A type that the operator does not take makes the graph invalid; other contradictions have the general code.
+    bool wrong_type = std::string_view(error.what()).find("has unsupported type") != std::string_view::npos;
+    fail(wrong_type ? Code::invalid_graph : Code::fail, "This is an invalid model. Type Error: ", error.what());
   }
 }
 
@@ -88,7 +89,8 @@ void infer(onnx::ModelProto& model) {
 
 void infer_types(onnx::ModelProto& model) {
   std::vector<Declared> declared;
-  for_each_graph(*model.mutable_graph(), [&](onnx::GraphProto& graph) { declared.push_back(take_declarations(graph)); });
+  for_each_graph(*model.mutable_graph(),
+                 [&](onnx::GraphProto& graph) { declared.push_back(take_declarations(graph)); });
   // A value that nothing can be inferred for may have a declaration, from which more follows: a few rounds.
   for (int round = 0; round < 4; ++round) {
     infer(model);

@@ -23,8 +23,8 @@ Shape dims_of(const onnx::TensorProto& proto) {
 
 void check_count(const onnx::TensorProto& proto, int64_t found, int64_t expected) {
   if (found != expected)
-    fail(Code::fail, "Initializer '", proto.name(), "': data has ", found,
-         " elements, its shape and data type need ", expected);
+    fail(Code::fail, "Initializer '", proto.name(), "': data has ", found, " elements, its shape and data type need ",
+         expected);
 }
 
 template <class T, class Field>
@@ -37,15 +37,22 @@ void fill(const onnx::TensorProto& proto, const Field& field, Tensor& tensor) {
 /// Elements stored in the typed fields (float_data, int32_data, ...).
 void fill_typed(const onnx::TensorProto& proto, Tensor& tensor) {
   switch (tensor.type) {
-    case DataType::float32: return fill<float>(proto, proto.float_data(), tensor);
-    case DataType::float64: return fill<double>(proto, proto.double_data(), tensor);
-    case DataType::int64: return fill<int64_t>(proto, proto.int64_data(), tensor);
-    case DataType::int32: return fill<int32_t>(proto, proto.int32_data(), tensor);
-    case DataType::int16: return fill<int16_t>(proto, proto.int32_data(), tensor);
+    case DataType::float32:
+      return fill<float>(proto, proto.float_data(), tensor);
+    case DataType::float64:
+      return fill<double>(proto, proto.double_data(), tensor);
+    case DataType::int64:
+      return fill<int64_t>(proto, proto.int64_data(), tensor);
+    case DataType::int32:
+      return fill<int32_t>(proto, proto.int32_data(), tensor);
+    case DataType::int16:
+      return fill<int16_t>(proto, proto.int32_data(), tensor);
     case DataType::uint16:
     case DataType::float16:
-    case DataType::bfloat16: return fill<uint16_t>(proto, proto.int32_data(), tensor);
-    case DataType::int8: return fill<int8_t>(proto, proto.int32_data(), tensor);
+    case DataType::bfloat16:
+      return fill<uint16_t>(proto, proto.int32_data(), tensor);
+    case DataType::int8:
+      return fill<int8_t>(proto, proto.int32_data(), tensor);
     case DataType::boolean: {
       check_count(proto, proto.int32_data_size(), tensor.size());
       for (int i = 0; i < proto.int32_data_size(); ++i) tensor.as<uint8_t>()[i] = proto.int32_data(i) != 0;
@@ -56,9 +63,12 @@ void fill_typed(const onnx::TensorProto& proto, Tensor& tensor) {
     case DataType::float8e4m3fnuz:
     case DataType::float8e5m2:
     case DataType::float8e5m2fnuz:
-    case DataType::float8e8m0: return fill<uint8_t>(proto, proto.int32_data(), tensor);
-    case DataType::uint32: return fill<uint32_t>(proto, proto.uint64_data(), tensor);
-    case DataType::uint64: return fill<uint64_t>(proto, proto.uint64_data(), tensor);
+    case DataType::float8e8m0:
+      return fill<uint8_t>(proto, proto.int32_data(), tensor);
+    case DataType::uint32:
+      return fill<uint32_t>(proto, proto.uint64_data(), tensor);
+    case DataType::uint64:
+      return fill<uint64_t>(proto, proto.uint64_data(), tensor);
     case DataType::complex64: {
       check_count(proto, proto.float_data_size() / 2, tensor.size());
       std::copy(proto.float_data().begin(), proto.float_data().end(), tensor.as<float>());
@@ -84,7 +94,8 @@ void fill_typed(const onnx::TensorProto& proto, Tensor& tensor) {
         tensor.as<uint8_t>()[i] = static_cast<uint8_t>(proto.int32_data(i));
       return;
     }
-    case DataType::undefined: break;
+    case DataType::undefined:
+      break;
   }
   fail(Code::fail, "Tensor '", proto.name(), "' does not have valid data type.");
 }
@@ -93,8 +104,8 @@ void fill_typed(const onnx::TensorProto& proto, Tensor& tensor) {
 
 Tensor tensor_from_proto(const onnx::TensorProto& proto, WeightSource& source) {
   if (proto.data_type() <= 0 || proto.data_type() > static_cast<int>(DataType::int2))
-    fail(proto.data_type() ? Code::invalid_argument : Code::fail, "Tensor '", proto.name(),
-         "' does not have valid data type. Invalid tensor data type ", proto.data_type(), ".");
+    fail(Code::fail, "Tensor '", proto.name(), "' does not have valid data type. Invalid tensor data type ",
+         proto.data_type(), ".");
   auto type = static_cast<DataType>(proto.data_type());
   Shape dims = dims_of(proto);
   int64_t blob = blob_index(proto.doc_string());
@@ -228,7 +239,8 @@ Type type_from_proto(const onnx::TypeProto& proto) {
       elem(proto.map_type().key_type());
       inner(proto.map_type().value_type());
       break;
-    default: break;
+    default:
+      break;
   }
   return type;
 }
@@ -263,7 +275,8 @@ onnx::TypeProto type_to_proto(const Type& type) {
       proto.mutable_map_type()->set_key_type(static_cast<int>(type.elem));
       *proto.mutable_map_type()->mutable_value_type() = type_to_proto(*type.inner);
       break;
-    case Type::Kind::unknown: break;
+    case Type::Kind::unknown:
+      break;
   }
   return proto;
 }

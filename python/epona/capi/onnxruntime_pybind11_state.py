@@ -69,13 +69,14 @@ from epona.ep_devices import (
 )
 from epona.lora import AdapterFormat, LoraAdapter
 from epona.model_compiler import OrtCompileApiFlags, OrtExternalInitializerInfo
-from epona.ort_value import OrtValueVector
+from epona.ort_value import OrtValueVector, copy_tensors
 from epona.providers import get_all_providers, get_available_providers
 from epona.session_options import get_default_session_options
 from epona.sparse_tensor import NativeSparseTensor as SparseTensor
 from epona.sparse_tensor import OrtSparseFormat, SparseBlockSparseView, SparseCooView, SparseCsrView
 
 __all__ = [
+    "copy_tensors",
     "AdapterFormat",
     "DeviceReset",
     "EPFail",
