@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/gemm_int8.h"
 #include "kernels/isa.h"
@@ -68,21 +69,15 @@ HWY_INLINE V multiply_add(V a, B b, V sum) {
 #endif
 }
 
+/// Adds the products of kMr rows with kPanels panels to `sum`.
 template <int kMr, int kNv, int kPanels>
-HWY_NOINLINE void tile(const Tile& t) {
-  constexpr D d;
+HWY_INLINE void add_products(const uint8_t* rows, int64_t lda, const int8_t* HWY_RESTRICT b, int64_t panel_stride,
+                             int64_t groups, V (&sum)[kMr][kNv * kPanels]) {
   constexpr int kCols = kNv * kPanels;
-  V sum[kMr][kCols];
-  HWY_UNROLL(16)
-  for (int r = 0; r < kMr; ++r) {
-    HWY_UNROLL(16)
-    for (int c = 0; c < kCols; ++c) sum[r][c] = hn::Zero(d);
-  }
   const uint8_t* HWY_RESTRICT a[kMr];
   HWY_UNROLL(16)
-  for (int r = 0; r < kMr; ++r) a[r] = t.a + r * t.lda;
-  const int8_t* HWY_RESTRICT b = t.b;
-  const int64_t bytes = t.groups * 4, panel_stride = t.panel_stride;
+  for (int r = 0; r < kMr; ++r) a[r] = rows + r * lda;
+  const int64_t bytes = groups * 4;
   for (int64_t i = 0; i < bytes; i += 4) {
     if constexpr (kMr == 1) {  // B is used as it comes: registers are short when many panels are read
       const V x = broadcast4(a[0] + i);
@@ -101,6 +96,19 @@ HWY_NOINLINE void tile(const Tile& t) {
     }
     b += kNv * kLanes * kGroup;
   }
+}
+
+template <int kMr, int kNv, int kPanels>
+HWY_NOINLINE void tile(const Tile& t) {
+  constexpr D d;
+  constexpr int kCols = kNv * kPanels;
+  V sum[kMr][kCols];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kMr; ++r) {
+    HWY_UNROLL(16)
+    for (int c = 0; c < kCols; ++c) sum[r][c] = hn::Zero(d);
+  }
+  add_products<kMr, kNv, kPanels>(t.a, t.lda, t.b, t.panel_stride, t.groups, sum);
   HWY_UNROLL(16)
   for (int r = 0; r < kMr; ++r) {
     HWY_UNROLL(16)
@@ -181,20 +189,54 @@ HWY_INLINE void pack_b_block(const uint8_t* b, int64_t ldb, uint8_t flip, int8_t
   }
 }
 
+/// One panel from rows of B transposed: groups of a column's values move together, so that it is a transposition of
+/// elements of kGroup bytes.
+void pack_b_transposed(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t ldb, uint8_t flip,
+                       int8_t* out) {
+  using Group = std::conditional_t<kGroup == 4, uint32_t, uint16_t>;
+  const Group flips = static_cast<Group>(flip * 0x01010101u);
+  const int64_t whole = k / kGroup;
+  // Blocks of one cache line of each column: the writes of a block stay in the first cache.
+  constexpr int64_t kBlock = 64 / kGroup;
+  for (int64_t g0 = 0; g0 < whole; g0 += kBlock) {
+    const int64_t g1 = std::min(whole, g0 + kBlock);
+    for (int64_t c = 0; c < columns; ++c) {
+      const uint8_t* from = b + c * ldb + g0 * kGroup;
+      int8_t* to = out + (g0 * width + c) * kGroup;
+      for (int64_t g = g0; g < g1; ++g, from += kGroup, to += width * kGroup) {
+        Group group;
+        std::memcpy(&group, from, kGroup);
+        group = static_cast<Group>(group ^ flips);
+        std::memcpy(to, &group, kGroup);
+      }
+    }
+  }
+  for (int64_t c = 0; c < columns && whole * kGroup < k; ++c)
+    for (int64_t i = whole * kGroup; i < k; ++i)
+      out[whole * width * kGroup + c * kGroup + i % kGroup] = static_cast<int8_t>(b[c * ldb + i] ^ flip);
+}
+
 void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t ldb, bool trans, bool is_signed,
             int8_t* out, int32_t* column_sums) {
   const uint8_t flip = is_signed ? 0 : 0x80;
-  for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
+  if (trans) {
+    const int64_t groups = (k + kGroup - 1) / kGroup;
+    if (columns < width)
+      std::memset(out, 0, static_cast<size_t>(groups * width * kGroup));
+    else if (k % kGroup != 0)
+      std::memset(out + (groups - 1) * width * kGroup, 0, static_cast<size_t>(width * kGroup));
+    pack_b_transposed(k, columns, width, b, ldb, flip, out);
+  }
+  for (int64_t k0 = 0; k0 < k && !trans; k0 += kGroup) {
     const int64_t count = std::min<int64_t>(kGroup, k - k0);
     int8_t* group = out + k0 * width;
     if (count < kGroup || columns < width) std::memset(group, 0, static_cast<size_t>(width * kGroup));
     int64_t first = 0;
-    if (!trans && count == kGroup)
+    if (count == kGroup)
       for (; first + 16 <= columns; first += 16) pack_b_block(b + k0 * ldb + first, ldb, flip, group + first * kGroup);
     for (int64_t i = 0; i < count; ++i) {
-      const uint8_t* row = trans ? b + k0 + i : b + (k0 + i) * ldb;
-      const int64_t step = trans ? ldb : 1;
-      for (int64_t c = first; c < columns; ++c) group[c * kGroup + i] = static_cast<int8_t>(row[c * step] ^ flip);
+      const uint8_t* row = b + (k0 + i) * ldb;
+      for (int64_t c = first; c < columns; ++c) group[c * kGroup + i] = static_cast<int8_t>(row[c] ^ flip);
     }
   }
   // The sum of a column is its product with ones.
@@ -207,39 +249,223 @@ void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t
   }
 }
 
+HWY_INLINE V sums_at(const Finish& f, int64_t r, int64_t c, size_t n) {
+  constexpr D d;
+  V s = hn::LoadN(d, f.sums + r * f.ld + c, n);
+  if (f.add) s = hn::Add(s, hn::LoadN(d, f.add + c, n));
+  if (f.a_zero) s = hn::Sub(s, hn::Mul(hn::Set(d, f.a_zero[r]), hn::LoadN(d, f.a_zero_cols + c, n)));
+  if (f.b_zero) s = hn::Sub(s, hn::Mul(hn::Set(d, f.row_sums[r]), hn::LoadN(d, f.b_zero + c, n)));
+  return s;
+}
+
+/// Constants of quantised outputs.
+struct Bytes {
+  VF low, high;  ///< before the zero point is added: no float leaves the range of int32
+  hn::Vec<D16> zero;
+
+  explicit Bytes(const Finish& f)
+      : low(hn::Set(DF(), static_cast<float>(f.low - f.c_zero))),
+        high(hn::Set(DF(), static_cast<float>(f.high - f.c_zero))),
+        zero(hn::Set(D16(), static_cast<int16_t>(f.c_zero))) {}
+  HWY_INLINE V round(V sum, VF scale) const {
+    return hn::NearestIntInRange(D(), hn::Min(high, hn::Max(low, hn::Mul(hn::ConvertTo(DF(), sum), scale))));
+  }
+};
+
+/// Two vectors of columns at a time, as a whole panel is wide.
+template <class T>
+void finish_panel(const Finish& f, const Bytes& bytes, int64_t c) {
+  constexpr DF df;
+  constexpr hn::Rebind<T, D16> dt;
+  const float* scales = f.scale + c * f.scale_stride;
+  const VF scale0 = f.scale_stride ? hn::LoadU(df, scales) : hn::Set(df, *scales);
+  const VF scale1 = f.scale_stride ? hn::LoadU(df, scales + kLanes) : hn::Set(df, *scales);
+  T* to = static_cast<T*>(f.c) + c;
+  const size_t n = static_cast<size_t>(kLanes);
+  for (int64_t r = 0; r < f.rows; ++r) {
+    const VF a_scale = hn::Set(df, f.a_scales ? f.a_scales[r] : f.a_scale);
+    const auto q = hn::OrderedDemote2To(D16(), bytes.round(sums_at(f, r, c, n), hn::Mul(a_scale, scale0)),
+                                        bytes.round(sums_at(f, r, c + kLanes, n), hn::Mul(a_scale, scale1)));
+    hn::StoreU(hn::DemoteTo(dt, hn::Add(q, bytes.zero)), dt, to + r * f.ldc);
+  }
+}
+
+template <class T>
+void finish_bytes(const Finish& f) {
+  constexpr DF df;
+  constexpr hn::Rebind<int16_t, D> d16;
+  constexpr hn::Rebind<T, D> dt;
+  const Bytes bytes(f);
+  int64_t c = 0;
+  for (; c + 2 * kLanes <= f.cols; c += 2 * kLanes) finish_panel<T>(f, bytes, c);
+  for (; c < f.cols; c += kLanes) {
+    const size_t n = static_cast<size_t>(std::min(kLanes, f.cols - c));
+    const VF scale = f.scale_stride ? hn::LoadN(df, f.scale + c, n) : hn::Set(df, *f.scale);
+    for (int64_t r = 0; r < f.rows; ++r) {
+      const VF a_scale = hn::Set(df, f.a_scales ? f.a_scales[r] : f.a_scale);
+      const auto q = hn::DemoteTo(d16, bytes.round(sums_at(f, r, c, n), hn::Mul(a_scale, scale)));
+      alignas(16) T values[kLanes];
+      hn::StoreU(hn::DemoteTo(dt, hn::Add(q, hn::Set(d16, static_cast<int16_t>(f.c_zero)))), dt, values);
+      T* to = static_cast<T*>(f.c) + r * f.ldc + c;
+      for (size_t i = 0; i < n; ++i) to[i] = values[i];
+    }
+  }
+}
+
 void finish(const Finish& f) {
   constexpr D d;
   constexpr DF df;
   const auto output = static_cast<Int8Output>(f.output);
+  if (output == Int8Output::u8) return finish_bytes<uint8_t>(f);
+  if (output == Int8Output::s8) return finish_bytes<int8_t>(f);
   for (int64_t r = 0; r < f.rows; ++r) {
     const VF a_scale = hn::Set(df, f.a_scales ? f.a_scales[r] : f.a_scale);
-    const int32_t* in = f.sums + r * f.ld;
     for (int64_t c = 0; c < f.cols; c += kLanes) {
       const size_t n = static_cast<size_t>(std::min(kLanes, f.cols - c));
-      V s = hn::LoadN(d, in + c, n);
-      if (f.add) s = hn::Add(s, hn::LoadN(d, f.add + c, n));
-      if (f.a_zero) s = hn::Sub(s, hn::Mul(hn::Set(d, f.a_zero[r]), hn::LoadN(d, f.a_zero_cols + c, n)));
-      if (f.b_zero) s = hn::Sub(s, hn::Mul(hn::Set(d, f.row_sums[r]), hn::LoadN(d, f.b_zero + c, n)));
+      const V s = sums_at(f, r, c, n);
       if (output == Int8Output::s32) {
         hn::StoreN(s, d, static_cast<int32_t*>(f.c) + r * f.ldc + c, n);
         continue;
       }
       const VF scale = hn::Mul(a_scale, f.scale_stride ? hn::LoadN(df, f.scale + c, n) : hn::Set(df, *f.scale));
       VF y = hn::Mul(hn::ConvertTo(df, s), scale);
-      if (output == Int8Output::f32) {
-        if (f.bias) y = hn::Add(y, hn::LoadN(df, f.bias + c, n));
-        if (f.residual) y = hn::Add(y, hn::LoadN(df, f.residual + r * f.residual_ld + c, n));
-        hn::StoreN(y, df, static_cast<float*>(f.c) + r * f.ldc + c, n);
-        continue;
-      }
-      // Clamped before rounding, so that no float is out of the range of int32.
-      y = hn::Min(hn::Set(df, static_cast<float>(f.high - f.c_zero)),
-                  hn::Max(hn::Set(df, static_cast<float>(f.low - f.c_zero)), y));
-      const V q = hn::Add(hn::NearestInt(y), hn::Set(d, f.c_zero));
-      const hn::Rebind<uint8_t, D> du8;
-      const auto bytes = hn::TruncateTo(du8, hn::BitCast(hn::RebindToUnsigned<D>(), q));
-      hn::StoreN(bytes, du8, static_cast<uint8_t*>(f.c) + r * f.ldc + c, n);
+      if (f.bias) y = hn::Add(y, hn::LoadN(df, f.bias + c, n));
+      if (f.residual) y = hn::Add(y, hn::LoadN(df, f.residual + r * f.residual_ld + c, n));
+      hn::StoreN(y, df, static_cast<float*>(f.c) + r * f.ldc + c, n);
     }
+  }
+}
+
+/// What the rows of one call share.
+template <int kNv>
+struct PanelConstants {
+  alignas(64) float scale[kNv * kLanes];
+  alignas(64) float bias[kNv * kLanes];
+  VF low, high;
+  bool partial;
+
+  explicit PanelConstants(const PanelRows& p)
+      : low(hn::Set(DF(), static_cast<float>(p.low - p.c_zero))),
+        high(hn::Set(DF(), static_cast<float>(p.high - p.c_zero))),
+        partial(p.cols < kNv * kLanes) {
+    for (int64_t c = 0; c < kNv * kLanes; ++c) {
+      scale[c] = c < p.cols ? p.scale[c] * p.a_scale : 0.0f;
+      bias[c] = p.bias && c < p.cols ? p.bias[c] : 0.0f;
+    }
+  }
+};
+
+/// `cols` elements of a vector's worth.
+template <class T>
+HWY_INLINE void copy_elements(const T* from, T* to, int64_t cols) {
+  for (int64_t c = 0; c < cols; ++c) to[c] = from[c];
+}
+
+/// sums - row_sums * b_zero, in place.
+template <int kMr, int kNv>
+HWY_INLINE void subtract_zeros(const PanelRows& p, int32_t* sums, int64_t row) {
+  constexpr D d;
+  for (int c = 0; c < kNv; ++c) {
+    const V zero = hn::LoadU(d, p.b_zero + c * kLanes);
+    for (int r = 0; r < kMr; ++r) {
+      int32_t* at = sums + (r * kNv + c) * kLanes;
+      hn::Store(hn::Sub(hn::Load(d, at), hn::Mul(hn::Set(d, p.row_sums[row + r]), zero)), d, at);
+    }
+  }
+}
+
+HWY_INLINE V round_sums(const int32_t* sums, V add, VF scale, VF low, VF high) {
+  const VF y = hn::Mul(hn::ConvertTo(DF(), hn::Add(hn::Load(D(), sums), add)), scale);
+  return hn::NearestIntInRange(D(), hn::Min(high, hn::Max(low, y)));
+}
+
+template <class T, int kMr, int kNv>
+HWY_INLINE void store_bytes(const PanelRows& p, const PanelConstants<kNv>& k, const int32_t* sums, int64_t row) {
+  constexpr D d;
+  constexpr DF df;
+  using DQ = std::conditional_t<kNv == 2, D16, hn::Rebind<int16_t, D>>;
+  constexpr DQ dq;
+  constexpr hn::Rebind<T, DQ> dt;
+  const V add0 = hn::LoadU(d, p.add), add1 = hn::LoadU(d, p.add + (kNv - 1) * kLanes);
+  const VF scale0 = hn::Load(df, k.scale), scale1 = hn::Load(df, k.scale + (kNv - 1) * kLanes);
+  const VF low = k.low, high = k.high;
+  const auto zero = hn::Set(dq, static_cast<int16_t>(p.c_zero));
+  T* to = static_cast<T*>(p.c) + row * p.ldc;
+  const int64_t ldc = p.ldc, cols = p.cols;
+  const bool partial = k.partial;
+  for (int r = 0; r < kMr; ++r, to += ldc, sums += kNv * kLanes) {
+    hn::Vec<DQ> q;
+    if constexpr (kNv == 2)
+      q = hn::OrderedDemote2To(dq, round_sums(sums, add0, scale0, low, high), round_sums(sums + kLanes, add1, scale1, low, high));
+    else
+      q = hn::DemoteTo(dq, round_sums(sums, add0, scale0, low, high));
+    const auto bytes = hn::DemoteTo(dt, hn::Add(q, zero));
+    if (HWY_LIKELY(!partial)) {
+      hn::StoreU(bytes, dt, to);
+    } else {
+      T part[kNv * kLanes];
+      hn::StoreU(bytes, dt, part);
+      copy_elements(part, to, cols);
+    }
+  }
+}
+
+template <int kMr, int kNv>
+HWY_INLINE void store_floats(const PanelRows& p, const PanelConstants<kNv>& k, const int32_t* sums, int64_t row) {
+  constexpr D d;
+  constexpr DF df;
+  for (int r = 0; r < kMr; ++r) {
+    float* const to = static_cast<float*>(p.c) + (row + r) * p.ldc;
+    float part[kNv * kLanes];
+    float* const at = HWY_UNLIKELY(k.partial) ? part : to;
+    for (int c = 0; c < kNv; ++c, sums += kLanes) {
+      const V s = hn::Add(hn::Load(d, sums), hn::LoadU(d, p.add + c * kLanes));
+      const VF y = hn::Mul(hn::ConvertTo(df, s), hn::Load(df, k.scale + c * kLanes));
+      hn::StoreU(hn::Add(y, hn::Load(df, k.bias + c * kLanes)), df, at + c * kLanes);
+    }
+    if (HWY_UNLIKELY(k.partial)) copy_elements(part, to, p.cols);
+  }
+}
+
+/// `tiles` tiles of kMr rows each, from `row` on. kOut: 0 unsigned bytes, 1 signed bytes, 2 floats. The sums go through
+/// memory: kept in registers up to the epilogue, g++ spills them in the loop over k.
+template <int kMr, int kNv, int kOut>
+HWY_NOINLINE void panel_tiles(const PanelRows& p, const PanelConstants<kNv>& k, int64_t row, int64_t tiles) {
+  for (int64_t t = 0; t < tiles; ++t, row += kMr) {
+    alignas(64) int32_t sums[kMr * kNv * kLanes];
+    tile<kMr, kNv, 1>({p.groups, p.a + row * p.lda, p.lda, p.b, 0, sums, kNv * kLanes});
+    if (HWY_UNLIKELY(p.b_zero != nullptr)) subtract_zeros<kMr, kNv>(p, sums, row);
+    if constexpr (kOut == 0)
+      store_bytes<uint8_t, kMr, kNv>(p, k, sums, row);
+    else if constexpr (kOut == 1)
+      store_bytes<int8_t, kMr, kNv>(p, k, sums, row);
+    else
+      store_floats<kMr, kNv>(p, k, sums, row);
+  }
+}
+
+template <int kMr, int kNv, int kOut>
+void panel_rows(const PanelRows& p, const PanelConstants<kNv>& k, int rows, int64_t row, int64_t tiles) {
+  if (rows == kMr) return panel_tiles<kMr, kNv, kOut>(p, k, row, tiles);
+  if constexpr (kMr > 1) panel_rows<kMr - 1, kNv, kOut>(p, k, rows, row, tiles);
+}
+
+/// Rows are spread evenly over tiles.
+template <int kNv, int kOut>
+void panel_split(const PanelRows& p) {
+  const PanelConstants<kNv> k(p);
+  const int64_t tiles = (p.rows + kRows - 1) / kRows, rows = p.rows / tiles, larger = p.rows % tiles;
+  if (larger > 0) panel_rows<kRows, kNv, kOut>(p, k, static_cast<int>(rows + 1), 0, larger);
+  panel_rows<kRows, kNv, kOut>(p, k, static_cast<int>(rows), larger * (rows + 1), tiles - larger);
+}
+
+template <int kNv>
+void panel(const PanelRows& p) {
+  if (p.rows <= 0) return;
+  switch (static_cast<Int8Output>(p.output)) {
+    case Int8Output::u8: return panel_split<kNv, 0>(p);
+    case Int8Output::s8: return panel_split<kNv, 1>(p);
+    default: return panel_split<kNv, 2>(p);
   }
 }
 
@@ -261,6 +487,8 @@ const Kernels& table() {
     t.a_bytes = kABytes;
     t.a_offset = kABytes == 1 ? 128 : 0;
     fill<1>(t);
+    t.panel[0] = panel<1>;
+    t.panel[1] = panel<2>;
     t.pack_a = pack_a;
     t.pack_b = pack_b;
     t.finish = finish;

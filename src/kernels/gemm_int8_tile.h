@@ -39,6 +39,28 @@ struct Finish {
   int32_t c_zero, low, high;
 };
 
+/// Rows of A times one panel, with the epilogue, for outputs of bytes and floats. s = sums + add - row_sums * b_zero:
+///   bytes:  c = clamp(round_half_even(s * scale * a_scale) + c_zero, low, high)
+///   floats: c = s * scale * a_scale + bias
+struct PanelRows {
+  int64_t groups;
+  const uint8_t* a;
+  int64_t lda;
+  int64_t rows;
+  const int8_t* b;
+  int64_t cols;         ///< that are written; `add` and `b_zero` are as long as the panel is wide
+  const int32_t* add;   ///< per column
+  const int32_t* b_zero;  ///< per column; null: 0
+  const int32_t* row_sums;
+  int output;  ///< Int8Output, not s32
+  void* c;
+  int64_t ldc;
+  const float* scale;  ///< per column
+  float a_scale;
+  const float* bias;  ///< per column, may be null
+  int32_t c_zero, low, high;
+};
+
 constexpr int kMaxRows = 12;
 constexpr int kMaxWidth = 32;
 
@@ -49,6 +71,7 @@ struct Kernels {
   int a_bytes;   ///< of one value of packed A: 1 (unsigned) or 2 (signed)
   int a_offset;  ///< what pack_a adds to signed A
   void (*tile[kMaxRows + 1][2][3])(const Tile&);  ///< [rows][vectors per panel - 1][log2(panels)]
+  void (*panel[2])(const PanelRows&);             ///< [vectors per panel - 1]
   /// Packs rows of A (k values each, padded with zeros to whole groups) and sums them up.
   void (*pack_a)(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_signed, uint8_t* out, int64_t out_ld,
                  int32_t* row_sums);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/parallel.h"
+#include "kernels/pool_span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pool.cc"
@@ -90,22 +91,6 @@ namespace {
 
 constexpr double kNsPerLoad = 0.6;  // of 16 floats
 
-/// Window of output `o` along one axis: inputs [begin, begin + count * dilation), clipped to the image; `covered` counts
-/// the padding too, but not what a rounded-up last window sticks out beyond it.
-struct Span {
-  int64_t begin, count, covered;
-  Span(int64_t o, int64_t stride, int64_t kernel, int64_t dilation, int64_t pad_before, int64_t pad_after, int64_t in) {
-    const int64_t start = o * stride - pad_before;
-    int64_t first = 0, last = kernel, end = kernel;
-    while (first < last && start + first * dilation < 0) ++first;
-    while (last > first && start + (last - 1) * dilation >= in) --last;
-    while (end > 0 && start + (end - 1) * dilation >= in + pad_after) --end;
-    begin = start + first * dilation;
-    count = last - first;
-    covered = end;
-  }
-};
-
 void run(const Pooling& p, bool max, bool include_pad, const float* x, float* y, ThreadPool& pool) {
   const double ns = kNsPerLoad * p.kernel_h * p.kernel_w * static_cast<double>(p.out_w);
   pool.parallel_for(p.planes * p.out_h, ns, [&](int64_t begin, int64_t end) {
@@ -114,11 +99,11 @@ void run(const Pooling& p, bool max, bool include_pad, const float* x, float* y,
     for (int64_t i = begin; i < end; ++i) {
       const int64_t plane = i / p.out_h, row = i % p.out_h;
       const float* from = x + plane * p.in_h * p.in_w * 16;
-      const Span rows(row, p.stride_h, p.kernel_h, p.dilation_h, p.pad_top, p.pad_bottom, p.in_h);
+      const PoolSpan rows(row, p.stride_h, p.kernel_h, p.dilation_h, p.pad_top, p.pad_bottom, p.in_h);
       for (int64_t first = 0; first < p.out_w; first += kBatch) {
         const int64_t count = std::min(kBatch, p.out_w - first);
         for (int64_t j = 0; j < count; ++j) {
-          const Span columns(first + j, p.stride_w, p.kernel_w, p.dilation_w, p.pad_left, p.pad_right, p.in_w);
+          const PoolSpan columns(first + j, p.stride_w, p.kernel_w, p.dilation_w, p.pad_left, p.pad_right, p.in_w);
           const int64_t divisor = include_pad ? rows.covered * columns.covered : rows.count * columns.count;
           windows[j] = {rows.begin * p.in_w + columns.begin,
                         columns.count > 0 ? rows.count : 0,

@@ -1,36 +1,9 @@
 #include "passes/activation_attribute.h"
 #include "passes/passes.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 
 namespace epona {
-namespace {
-
-/// Scale and zero point of a per-tensor 8-bit QuantizeLinear or DequantizeLinear.
-struct Quantization {
-  float scale;
-  int zero_point;
-  DataType type;
-  bool operator==(const Quantization&) const = default;
-};
-
-std::optional<Quantization> quantization_of(const Graph& graph, const Node& node, const Type& quantized) {
-  if (node.inputs.size() < 2 || node.attributes.contains("block_size")) return std::nullopt;
-  if (!quantized.is_tensor() || (quantized.elem != DataType::uint8 && quantized.elem != DataType::int8))
-    return std::nullopt;
-  const Tensor* scale = graph.constant(node.inputs[1]);
-  if (!scale || scale->type != DataType::float32 || scale->size() != 1) return std::nullopt;
-  Quantization q{*scale->as<float>(), 0, quantized.elem};
-  if (!(q.scale > 0)) return std::nullopt;
-  if (node.inputs.size() > 2 && node.inputs[2] != kNone) {
-    auto zero_point = constant_scalar(graph, node.inputs[2]);
-    if (!zero_point) return std::nullopt;
-    q.zero_point = static_cast<int>(*zero_point);
-  }
-  return q;
-}
-
-}  // namespace
-
 /// QuantizeLinear whose only readers are DequantizeLinear nodes with the same scale and zero point: one element-wise
 /// function (Activation fake_quant8) that gives exactly what the pair gives, and that a convolution can take into its
 /// epilogue. The readers must all be such nodes: then nobody sees the 8-bit values.

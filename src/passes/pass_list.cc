@@ -9,6 +9,8 @@ const std::vector<Pass>& all_passes() {
       {"constant_folding", OptLevel::basic, constant_folding},
       {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions},
       {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes},
+      // Before the float forms of quantised operators are built.
+      {"quantized_nhwc", OptLevel::layout, quantized_nhwc},
       // Fusions go here: they see a clean graph and may leave dead nodes.
       {"fuse_layer_norm", OptLevel::extended, fuse_layer_norm},
       {"fuse_gelu", OptLevel::extended, fuse_gelu},

@@ -17,6 +17,7 @@ int fuse_attention(Graph& graph, const PassContext& context);
 int fuse_gelu(Graph& graph, const PassContext& context);
 int fuse_layer_norm(Graph& graph, const PassContext& context);
 int fuse_activation(Graph& graph, const PassContext& context);
+int quantized_nhwc(Graph& graph, const PassContext& context);
 int expand_quantized_operators(Graph& graph, const PassContext& context);
 int fuse_fake_quantization(Graph& graph, const PassContext& context);
 int nchwc_layout(Graph& graph, const PassContext& context);

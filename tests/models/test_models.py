@@ -59,7 +59,8 @@ def check_near(kind, got, expected_of, variants):
         if distances[-1] <= limit:
             return
     if kind == "qdq":
-        limit = max(limit, 1.5 * compare.largest(*computed))
+        # Outputs are quantised themselves: three steps where the peer's runs are two apart must pass whatever the rounding.
+        limit = max(limit, 1.6 * compare.largest(*computed))
     assert min(distances) <= limit, f"off by {min(distances):.2g} of the largest value; {limit:.2g} is allowed"
 
 
