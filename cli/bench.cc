@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "commands.h"
-#include "json.h"
+#include "base/json.h"
 #include "kernels/isa.h"
 
 namespace epona::cli {

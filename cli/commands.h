@@ -14,6 +14,8 @@ int command_info(const std::vector<std::string>& words);
 int command_explain(const std::vector<std::string>& words);
 int command_bench(const std::vector<std::string>& words);
 int command_optimize(const std::vector<std::string>& words);
+int command_doctor(const std::vector<std::string>& words);
+int command_providers(const std::vector<std::string>& words);
 
 /// Options that every command with a session takes: providers, threads, level, dims, config, log.
 std::vector<OptionSpec> session_specs(std::vector<OptionSpec> more);

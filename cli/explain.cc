@@ -1,52 +1,30 @@
 #include <cstdio>
+#include <fstream>
 
 #include "commands.h"
-#include "json.h"
+#include "placement/report.h"
 
 namespace epona::cli {
 
 int command_explain(const std::vector<std::string>& words) {
-  Args args = parse(words, session_specs({}));
+  Args args = parse(words, session_specs({{"html", true}, {"rows", true}}));
   std::string path = model_argument(args);
   auto session = [&] {
     Progress progress("loading " + path);
     return std::make_unique<Session>(path, session_options(args));
   }();
-  const Placement& placement = session->placement();
-  if (args.has("json")) {
-    JsonWriter json;
-    json.begin_object().field("model", path).key("counts").begin_object();
-    for (auto& [provider, count] : placement.counts()) json.field(provider, count);
-    json.end_object().key("inactive").begin_object();
-    for (auto& one : placement.inactive) json.field(one.provider, one.sentence());
-    json.end_object().key("nodes").begin_array();
-    for (const NodePlacement& node : placement.nodes) {
-      json.begin_object().field("name", node.name).field("op", node.op).field("domain", node.domain);
-      json.field("graph", node.graph).field("provider", node.provider).key("declined").begin_array();
-      for (const auto& declined : node.declined)
-        json.begin_object()
-            .field("provider", declined.provider)
-            .field("reason", declined.reason)
-            .field("text", declined.text)
-            .end_object();
-      json.end_array().end_object();
-    }
-    json.end_array().end_object();
-    std::printf("%s\n", json.text().c_str());
-    return 0;
+  PlacementReport report = session->placement_report();
+  report.model = path;
+  if (std::string file = args.get("html"); !file.empty()) {
+    std::ofstream out(file);
+    out << to_html(report);
+    if (!out.flush()) fail(Code::fail, "cannot write ", file);
+    std::printf("wrote %s\n", file.c_str());
   }
-  for (auto& one : placement.inactive) std::printf("%s\n", one.sentence().c_str());
-  for (const NodePlacement& node : placement.nodes) {
-    std::printf("%-24s %-28s %s", node.provider.c_str(),
-                (node.domain.empty() ? node.op : node.domain + ":" + node.op).c_str(), node.name.c_str());
-    for (const auto& declined : node.declined)
-      std::printf("\n    %s: %s: %s", declined.provider.c_str(), declined.reason.c_str(), declined.text.c_str());
-    std::printf("\n");
-  }
-  for (auto& [provider, count] : placement.counts())
-    std::printf("%s: %d of %zu nodes\n", provider.c_str(), count, placement.nodes.size());
-  for (const PassRecord& pass : session->passes())
-    if (pass.rewrites) std::printf("pass %s: %d rewrites, %.2f ms\n", pass.name.c_str(), pass.rewrites, pass.milliseconds);
+  if (args.has("json"))
+    std::printf("%s\n", to_json(report).c_str());
+  else if (!args.has("html"))
+    std::printf("%s", to_table(report, static_cast<size_t>(args.number("rows", 1000000))).c_str());
   return 0;
 }
 

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "commands.h"
-#include "json.h"
+#include "base/json.h"
 #include "model/model.h"
 
 namespace epona::cli {

@@ -14,9 +14,11 @@ constexpr const char* kUsage =
 
   epona run MODEL [--input name=FILE.npy ...] [--random] [--dim name=N ...] [--save FOLDER]
   epona info MODEL                     inputs, outputs, operators, metadata
-  epona explain MODEL                  every node: its provider, and why not another
+  epona explain MODEL [--html FILE]    every node: its provider, and why not another (nothing is run)
   epona bench MODEL [--input ...] [--runs N | --seconds N] [--profile]
   epona optimize IN OUT                write the optimized model (default --level basic)
+  epona doctor [--json]                which providers can run here, and what the others need
+  epona providers [NAME] [--json]      the options of providers
 
 Options of all but info:
   --providers A,B   providers in order of preference (default CPUExecutionProvider)
@@ -41,6 +43,8 @@ int dispatch(const std::string& command, const std::vector<std::string>& words) 
   if (command == "explain") return command_explain(words);
   if (command == "bench") return command_bench(words);
   if (command == "optimize") return command_optimize(words);
+  if (command == "doctor") return command_doctor(words);
+  if (command == "providers") return command_providers(words);
   throw UsageError{"unknown command '" + command + "'"};
 }
 

@@ -1,7 +1,7 @@
 #include <cstdio>
 
 #include "commands.h"
-#include "json.h"
+#include "base/json.h"
 
 namespace epona::cli {
 

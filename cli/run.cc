@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "commands.h"
-#include "json.h"
+#include "base/json.h"
 #include "npy.h"
 
 namespace epona::cli {

@@ -59,7 +59,7 @@ from epona.io_binding import IOBinding
 from epona.lora import AdapterFormat, LoraAdapter
 from epona.model_compiler import ModelCompiler, OrtCompileApiFlags, OrtExternalInitializerInfo
 from epona.ort_value import OrtValue, copy_tensors
-from epona.providers import get_all_providers, get_available_providers
+from epona.providers import doctor, get_all_providers, get_available_providers, get_provider_schema
 from epona.sparse_tensor import OrtSparseFormat, SparseTensor
 
 __all__ = [
@@ -104,11 +104,13 @@ __all__ = [
     "create_and_register_allocator_v2",
     "disable_telemetry_events",
     "enable_telemetry_events",
+    "doctor",
     "get_all_providers",
     "get_available_providers",
     "get_build_info",
     "get_device",
     "get_ep_devices",
+    "get_provider_schema",
     "get_version_string",
     "has_collective_ops",
     "isa",

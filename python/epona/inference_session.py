@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from epona import _epona
-from epona.providers import ProviderList, parse_request
+from epona.placement import Placement
+from epona.providers import ProviderList, option_text, parse_request, warn_of_inactive
 from epona.session import Session
 from epona.session_options import before_session
 
@@ -30,7 +31,7 @@ class InferenceSession(Session):
         sess_options: see SessionOptions.
         providers: names, or (name, options) pairs, in order of preference; None means CPUExecutionProvider.
         provider_options: one dict for each name in `providers`.
-        enable_fallback=0 (keyword): an unavailable provider is an error instead of a warning.
+        enable_fallback=0 (keyword): a provider that cannot run, or fails, is an error instead of a warning.
         disabled_optimizers (keyword): names of passes that must not run.
         """
         if isinstance(path_or_bytes, (str, os.PathLike)):
@@ -54,31 +55,48 @@ class InferenceSession(Session):
                 stacklevel=2,
             )
             options._clear_providers()
-        usable, unavailable = parse_request(providers, provider_options)
-        if unavailable and not self._enable_fallback:
-            raise RuntimeError(
-                f"Providers {unavailable} are not available here and fallback is disabled (enable_fallback=0)."
-            )
-        if unavailable and options.has_config("session.disable_cpu_ep_fallback", "1"):
-            raise _epona.Fail(
-                "[ONNXRuntimeError] : 1 : FAIL : This session contains graph nodes that are assigned to the default CPU"
-                " EP, but fallback to CPU EP has been explicitly disabled by the user."
-                f" Asked for and not available: {unavailable}"
-            )
-        for name, entry in usable:
-            options.add_provider(name, {str(key): str(value) for key, value in entry.items()})
+        for name, entry in parse_request(providers, provider_options):
+            options.add_provider(name, entry)
+        if not self._enable_fallback and not options.has_config_key("session.fallback"):
+            options.add_session_config_entry("session.fallback", "forbid")
         before_session(sess_options, options)
         for name in kwargs.get("disabled_optimizers") or ():
             options._disable_pass(str(name))
         self._session = _epona.Session(self._source, options)
+        self._fallback_policy = options.config_value("session.fallback", "warn")
+        self._warned = 0
+        self._warn_of_inactive(stacklevel=4)
+
+    def _warn_of_inactive(self, stacklevel: int) -> None:
+        """Warns of what happened since the last time."""
+        inactive = self._session.inactive_providers()
+        if self._fallback_policy != "allow":
+            warn_of_inactive(inactive[self._warned :], stacklevel)
+        self._warned = len(inactive)
 
     def get_providers(self) -> list[str]:
         """The active providers, in order."""
         return self._session.get_providers()
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Options of the active providers."""
-        return {name: {} for name in self._session.get_providers()}
+        """Every effective option of the active providers."""
+        return dict(self._session.provider_options())
+
+    def set_providers(
+        self, providers: str | ProviderList | None = None, provider_options: Sequence[Mapping] | None = None
+    ) -> None:
+        """Plans the model again for other providers, from memory. On an error the session stays as it was; runs in flight
+        finish on the old plan."""
+        self._session.set_providers(parse_request(providers, provider_options))
+        self._warned = 0
+        self._warn_of_inactive(stacklevel=4)
+
+    def set_ep_dynamic_options(self, options: Mapping[str, Any]) -> None:
+        """Changes options of active providers that are marked live in their schema (`epona providers NAME`).
+
+        Nothing is changed when a key is unknown, cannot be changed in a living session, or has a bad value.
+        """
+        self._session.set_dynamic_options({str(key): option_text(value) for key, value in options.items()})
 
     def get_session_options(self) -> _epona.SessionOptions:
         """The options this session was made with."""
@@ -87,11 +105,19 @@ class InferenceSession(Session):
     def disable_fallback(self) -> None:
         """Errors of a provider are raised instead of retried on the next."""
         self._enable_fallback = False
+        self._session.allow_run_fallback(False)
 
     def enable_fallback(self) -> None:
         """The opposite of disable_fallback()."""
         self._enable_fallback = True
+        self._session.allow_run_fallback(True)
 
-    def get_placement(self) -> list[dict]:
-        """For every node: name, op_type, domain, graph, provider, and why the providers asked first declined."""
-        return self._session.placement()
+    def get_placement(self) -> Placement:
+        """For every node of the model: its provider, and why the providers asked first declined. print() it."""
+        return Placement(self._session)
+
+    @property
+    def placement(self) -> Placement:
+        """The same as get_placement()."""
+        return self.get_placement()
+

@@ -18,6 +18,7 @@ void bind_options(nb::module_& m);
 void bind_ort_value(nb::module_& m);
 void bind_session(nb::module_& m);
 void bind_io_binding(nb::module_& m);
+void bind_providers(nb::module_& m);
 
 /// A tensor of an array's elements: its memory is shared where it is contiguous and in this machine's byte order.
 Tensor tensor_from_array(nb::handle array);

@@ -13,4 +13,5 @@ NB_MODULE(_epona, m) {
   epona::python::bind_ort_value(m);
   epona::python::bind_session(m);
   epona::python::bind_io_binding(m);
+  epona::python::bind_providers(m);
 }

@@ -136,6 +136,9 @@ void bind_options(nb::module_& m) {
              auto it = s.config.find(key);
              return it != s.config.end() && it->second == value;
            })
+      .def("has_config_key", [](const S& s, const std::string& key) { return s.config.contains(key); })
+      .def("config_value", [](const S& s, const std::string& key,
+                              const std::string& otherwise) { return config_value(s, key, otherwise); })
       .def("_clone", [](const S& s) { return S(s); })
       .def("_clear_providers", [](S& s) { s.providers.clear(); })
       .def("_disable_pass", [](S& s, const std::string& name) { s.disabled_passes.insert(name); });

@@ -107,25 +107,6 @@ std::vector<RuntimeValue> execute(const Session& session, const Feeds& feeds, co
   return results;
 }
 
-nb::object node_record(const NodePlacement& node) {
-  nb::dict record;
-  record["name"] = node.name;
-  record["op_type"] = node.op;
-  record["domain"] = node.domain;
-  record["graph"] = node.graph;
-  record["provider"] = node.provider;
-  nb::list declined;
-  for (const auto& entry : node.declined) {
-    nb::dict one;
-    one["provider"] = entry.provider;
-    one["reason"] = entry.reason;
-    one["text"] = entry.text;
-    declined.append(one);
-  }
-  record["declined"] = declined;
-  return record;
-}
-
 }  // namespace
 
 void bind_session(nb::module_& m) {
@@ -159,8 +140,14 @@ void bind_session(nb::module_& m) {
           "__init__",
           [](Session* self, nb::bytes bytes, const SessionOptions& options) {
             std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
+            // bytes never change, and the InferenceSession keeps them anyway: weights stay views into them.
+            auto owner = std::shared_ptr<void>(bytes.inc_ref().ptr(), [](void* object) {
+              if (!Py_IsInitialized()) return;
+              nb::gil_scoped_acquire held;
+              Py_DECREF(static_cast<PyObject*>(object));
+            });
             nb::gil_scoped_release release;
-            new (self) Session(view, options);
+            new (self) Session(view, std::move(owner), options);
           },
           nb::arg("bytes"), nb::arg("options"))
       .def_prop_ro("inputs_meta", [](const Session& s) { return s.inputs(); })
@@ -169,6 +156,19 @@ void bind_session(nb::module_& m) {
       .def_prop_ro(
           "model_meta", [](const Session& s) -> const Model& { return s.model(); }, nb::rv_policy::reference_internal)
       .def("get_providers", &Session::providers)
+      .def("provider_options", &Session::provider_options)
+      .def(
+          "set_providers",
+          [](Session& s, const std::vector<std::pair<std::string, OptionMap>>& requests) {
+            std::vector<ProviderRequest> list;
+            for (auto& [name, options] : requests) list.push_back({name, options});
+            nb::gil_scoped_release release;
+            s.set_providers(std::move(list));
+          },
+          nb::arg("requests"))
+      .def("set_dynamic_options", &Session::set_dynamic_options, nb::arg("options"),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("allow_run_fallback", &Session::allow_run_fallback, nb::arg("on"))
       .def("inactive_providers",
            [](const Session& s) {
              nb::list list;
@@ -193,13 +193,10 @@ void bind_session(nb::module_& m) {
                list.append(nb::make_tuple(pass.name, pass.rewrites, pass.milliseconds));
              return list;
            })
-      .def("placement",
-           [](const Session& s) {
-             nb::list nodes;
-             auto executable = s.executable();
-             for (const NodePlacement& node : executable->placement.nodes) nodes.append(node_record(node));
-             return nodes;
-           })
+      .def("placement_json", [](const Session& s) { return to_json(s.placement_report()); })
+      .def("placement_html", [](const Session& s) { return to_html(s.placement_report()); })
+      .def("placement_table", [](const Session& s, size_t rows) { return to_table(s.placement_report(), rows); },
+           nb::arg("rows"))
       .def(
           "run",
           [](const Session& s, const std::optional<std::vector<std::string>>& wanted, nb::dict feed,

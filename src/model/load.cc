@@ -24,7 +24,7 @@ void apply_overrides(onnx::GraphProto& graph, const LoadOptions& options) {
 }
 
 Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const std::filesystem::path& path,
-           const LoadOptions& options) {
+           const LoadOptions& options, std::map<std::string, std::shared_ptr<FileMapping>> external = {}) {
   const std::string from = path.empty() ? "" : cat("Load model from ", path.string(), " failed: ");
   onnx::ModelProto proto;
   auto skeleton = make_skeleton(bytes);
@@ -49,9 +49,12 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
     source.blobs = std::move(skeleton->blobs);
     source.blob_owner = std::move(owner);
     source.memory_files = &options.files;
+    source.files = std::move(external);
     source.folder = path.empty() ? "" : std::filesystem::absolute(path).parent_path();
     model.graph = graph_from_proto(proto.graph(), opsets, source, model.warnings);
     for (auto& [name, mapping] : source.files) model.mappings.push_back(mapping);
+    model.source.path = path;
+    model.source.external = source.files;
     model.ir_version = proto.ir_version();
     model.model_version = proto.model_version();
     model.producer_name = proto.producer_name();
@@ -77,14 +80,35 @@ Model load_model(const std::filesystem::path& path, const LoadOptions& options) 
   auto mapping = FileMapping::open(path);
   Model model = load(mapping->bytes(), mapping, path, options);
   model.mappings.push_back(mapping);
+  model.source.bytes = mapping->bytes();
+  model.source.owner = mapping;
   return model;
 }
 
 Model load_model(std::span<const std::byte> bytes, const LoadOptions& options) {
-  // The caller's bytes may go away: keep a copy, into which the weights point.
+  // The caller's bytes may go away: keep a copy, into which the weights point. It lives as long as they do, so the model
+  // cannot be read from it again.
   auto copy = std::shared_ptr<std::byte[]>(new std::byte[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   return load({copy.get(), bytes.size()}, copy, {}, options);
+}
+
+Model load_model(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const LoadOptions& options) {
+  Model model = load(bytes, owner, {}, options);
+  model.source.bytes = bytes;
+  model.source.owner = std::move(owner);
+  return model;
+}
+
+Model load_again(const ModelSource& source, const LoadOptions& options) {
+  if (source.bytes.empty())
+    fail(Code::fail, "the model's bytes were not kept, so it cannot be planned again: open it from a file");
+  Model model = load(source.bytes, source.owner, source.path, options, source.external);
+  model.source.bytes = source.bytes;
+  model.source.owner = source.owner;
+  // The mapping of the file itself, for giving back pages of packed weights.
+  if (!source.path.empty()) model.mappings.push_back(std::static_pointer_cast<FileMapping>(source.owner));
+  return model;
 }
 
 }  // namespace epona

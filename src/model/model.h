@@ -12,6 +12,14 @@
 
 namespace epona {
 
+/// Where a model came from, kept in memory so that it can be read again without touching a file.
+struct ModelSource {
+  std::filesystem::path path;             ///< empty when it came from bytes
+  std::span<const std::byte> bytes;       ///< of the model; empty when nobody keeps them
+  std::shared_ptr<void> owner;            ///< of `bytes`
+  std::map<std::string, std::shared_ptr<FileMapping>> external;  ///< files with weights, by path
+};
+
 /// A loaded model: the main graph with inferred types, and what the file says about itself.
 struct Model {
   std::shared_ptr<Graph> graph;
@@ -21,6 +29,7 @@ struct Model {
   std::map<std::string, std::string> metadata;
   std::vector<std::string> warnings;  ///< what was odd but accepted; the session logs them
   std::vector<std::shared_ptr<FileMapping>> mappings;
+  ModelSource source;
 };
 
 /// What the loader may be told.
@@ -35,6 +44,10 @@ struct LoadOptions {
 /// `display_name` appears in messages.
 Model load_model(const std::filesystem::path& path, const LoadOptions& options = {});
 Model load_model(std::span<const std::byte> bytes, const LoadOptions& options = {});
+/// As from bytes, without a copy: `owner` keeps them alive and unchanged as long as anything of the model lives.
+Model load_model(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const LoadOptions& options = {});
+/// The same model again, from the memory of its source. Throws when that was bytes nobody keeps.
+Model load_again(const ModelSource& source, const LoadOptions& options = {});
 
 /// Serialises a graph as a ModelProto. Nodes of domain "epona" are written as such and can be read back by Epona only.
 std::string save_model(const Model& model, const Graph& graph);

@@ -23,6 +23,7 @@ struct Pass {
   const char* name;   ///< as users name it to switch it off: "constant_folding"
   OptLevel level;     ///< runs at this level and above
   int (*apply)(Graph& graph, const PassContext& context);
+  bool plain = false;  ///< leaves operators of ONNX only: also runs before compiling providers are asked for groups
 };
 
 /// All passes in the order in which they run (src/passes/pass_list.cc: the one list).
@@ -35,9 +36,12 @@ struct PassRecord {
   double milliseconds = 0;
 };
 
+class NodeTrace;
+
 /// Runs every pass that the level allows and `disabled` does not name, verifies the graph after each and says what
-/// happened. `dump_after` prints the graph after the pass of that name (stderr).
+/// happened. `dump_after` prints the graph after the pass of that name (stderr). `trace` follows the nodes.
 std::vector<PassRecord> run_passes(Graph& graph, const PassContext& context, const std::set<std::string>& disabled = {},
-                                   const std::string& dump_after = "");
+                                   const std::string& dump_after = "", bool plain_only = false,
+                                   NodeTrace* trace = nullptr);
 
 }  // namespace epona

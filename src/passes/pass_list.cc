@@ -5,10 +5,10 @@ namespace epona {
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
       {"widen_float16", OptLevel::basic, widen_float16},
-      {"eliminate_identity", OptLevel::basic, eliminate_identity},
-      {"constant_folding", OptLevel::basic, constant_folding},
-      {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions},
-      {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes},
+      {"eliminate_identity", OptLevel::basic, eliminate_identity, true},
+      {"constant_folding", OptLevel::basic, constant_folding, true},
+      {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions, true},
+      {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes, true},
       // Before the float forms of quantised operators are built.
       {"quantized_nhwc", OptLevel::layout, quantized_nhwc},
       // Fusions go here: they see a clean graph and may leave dead nodes.

@@ -2,16 +2,22 @@
 #include <iostream>
 
 #include "passes/pass.h"
+#include "passes/trace.h"
 
 namespace epona {
 namespace {
 
-int apply_everywhere(const Pass& pass, Graph& graph, const PassContext& context) {
+int apply_everywhere(const Pass& pass, Graph& graph, const PassContext& context, NodeTrace* trace) {
   int rewrites = 0;
   for (Node& node : graph.nodes)
-    if (!node.removed) for_each_subgraph(node, [&](Graph& body) { rewrites += apply_everywhere(pass, body, context); });
+    if (!node.removed)
+      for_each_subgraph(node, [&](Graph& body) { rewrites += apply_everywhere(pass, body, context, trace); });
+  if (trace) trace->before(graph);
   int here = pass.apply(graph, context);
-  if (here > 0) {
+  if (here > 0 && trace) {
+    trace->after(graph, pass.name);
+    trace->tidy(graph);
+  } else if (here > 0) {
     graph.compact();
     graph.sort();
   }
@@ -21,12 +27,12 @@ int apply_everywhere(const Pass& pass, Graph& graph, const PassContext& context)
 }  // namespace
 
 std::vector<PassRecord> run_passes(Graph& graph, const PassContext& context, const std::set<std::string>& disabled,
-                                   const std::string& dump_after) {
+                                   const std::string& dump_after, bool plain_only, NodeTrace* trace) {
   std::vector<PassRecord> records;
   for (const Pass& pass : all_passes()) {
-    if (context.level < pass.level || disabled.contains(pass.name)) continue;
+    if (context.level < pass.level || disabled.contains(pass.name) || (plain_only && !pass.plain)) continue;
     auto start = std::chrono::steady_clock::now();
-    int rewrites = apply_everywhere(pass, graph, context);
+    int rewrites = apply_everywhere(pass, graph, context, trace);
     if (rewrites > 0) {
       try {
         verify(graph);

@@ -1,6 +1,7 @@
 #include "placement/placement.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace epona {
 
@@ -10,39 +11,48 @@ std::string InactiveProvider::sentence() const {
   return text;
 }
 
-std::map<std::string, int> Placement::counts() const {
-  std::map<std::string, int> counts;
-  for (const NodePlacement& node : nodes) ++counts[node.provider];
-  return counts;
+std::vector<ProviderShare> Placement::shares() const {
+  std::vector<ProviderShare> shares;
+  double nodes_total = 0, flops_total = 0;
+  for (const NodePlacement& node : nodes) {
+    if (!node.vanished.empty()) continue;
+    nodes_total += 1;
+    flops_total += node.flops;
+    if (node.provider.empty()) continue;
+    auto share = std::find_if(shares.begin(), shares.end(),
+                              [&](const ProviderShare& s) { return s.provider == node.provider; });
+    if (share == shares.end()) share = shares.insert(shares.end(), {node.provider});
+    share->nodes += 1;
+    share->flops += node.flops;
+  }
+  for (ProviderShare& share : shares) {
+    share.node_share = nodes_total > 0 ? share.nodes / nodes_total : 0;
+    // A model without arithmetic is judged by its nodes.
+    share.flop_share = flops_total > 0 ? share.flops / flops_total : share.node_share;
+  }
+  std::sort(shares.begin(), shares.end(), [](const ProviderShare& a, const ProviderShare& b) {
+    return std::tie(a.flop_share, a.nodes) > std::tie(b.flop_share, b.nodes);
+  });
+  return shares;
 }
 
-Candidates place(const Graph& graph, const std::vector<Provider*>& providers, Placement& placement) {
-  Candidates candidates(graph.nodes.size());
-  std::vector<NodePlacement> records(graph.nodes.size());
+Asked ask_providers(const Graph& graph, const std::vector<Provider*>& providers) {
+  Asked asked;
+  asked.candidates.resize(graph.nodes.size());
+  asked.declined.resize(graph.nodes.size());
   for (Provider* provider : providers) {
     Claim claim = provider->claim(graph);
     for (const auto& group : claim.groups) {
       // A group is taken as a whole or not at all; for a later provider its nodes are only what it would do in need.
-      bool all_free = std::all_of(group.begin(), group.end(), [&](NodeId id) { return candidates[id].empty(); });
+      bool all_free = std::all_of(group.begin(), group.end(), [&](NodeId id) { return asked.candidates[id].empty(); });
       for (NodeId id : group)
-        if (all_free || group.size() == 1) candidates[id].push_back(provider);
+        if (all_free || group.size() == 1) asked.candidates[id].push_back(provider);
     }
     for (auto& [id, refusal] : claim.refused)
-      if (candidates[id].empty())
-        records[id].declined.push_back({provider->name(), reason_name(refusal.reason), refusal.text});
+      if (asked.candidates[id].empty())
+        asked.declined[id].push_back({provider->name(), reason_name(refusal.reason), refusal.text});
   }
-  for (size_t id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.nodes[id];
-    if (node.removed) continue;
-    NodePlacement& record = records[id];
-    record.name = node.name;
-    record.op = node.op;
-    record.domain = node.domain;
-    record.graph = graph.name;
-    record.provider = candidates[id].empty() ? "" : candidates[id].front()->name();
-    placement.nodes.push_back(std::move(record));
-  }
-  return candidates;
+  return asked;
 }
 
 }  // namespace epona

@@ -38,6 +38,16 @@ class Provider {
   virtual KernelPtr build(const NodeInfo& info) = 0;
   /// The operator's traits as the planner needs them (shape inputs, aliasing, in-place); nullptr when unknown.
   virtual const OpDef* traits(const Node& node) const = 0;
+  /// Whether an option that the schema marks live can be changed in place, while runs go on. Otherwise the session is
+  /// planned anew with the new value.
+  virtual bool can_change(const std::string& key) const {
+    (void)key;
+    return false;
+  }
+  virtual void change(const std::string& key, const std::string& value) const {
+    (void)key;
+    (void)value;
+  }
 };
 
 }  // namespace epona

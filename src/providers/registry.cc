@@ -1,5 +1,7 @@
 #include "providers/registry.h"
 
+#include <algorithm>
+
 #include "base/nearest.h"
 
 namespace epona {
@@ -52,6 +54,16 @@ Probe probe_provider(const ProviderDef& def, const OptionValues* options) {
                            "pip install --upgrade epona, once a version with it is out", false});
   }
   return probe;
+}
+
+bool is_foreign_provider(std::string_view name) {
+  static constexpr std::string_view kForeign[] = {
+      "NvTensorRTRTXExecutionProvider", "MIGraphXExecutionProvider", "VitisAIExecutionProvider", "XnnpackExecutionProvider",
+      "NnapiExecutionProvider",         "AzureExecutionProvider",    "DnnlExecutionProvider",    "CANNExecutionProvider",
+      "RknpuExecutionProvider",         "ACLExecutionProvider",      "ArmNNExecutionProvider",   "TvmExecutionProvider",
+      "WebGpuExecutionProvider",        "WebNNExecutionProvider",    "JsExecutionProvider",      "VSINPUExecutionProvider",
+      "SNPEExecutionProvider"};
+  return std::find(std::begin(kForeign), std::end(kForeign), name) != std::end(kForeign);
 }
 
 std::string suggest_provider(std::string_view name) {

@@ -62,6 +62,9 @@ const ProviderDef* find_provider(std::string_view name);
 /// that fails is a finding.
 Probe probe_provider(const ProviderDef& def, const OptionValues* options = nullptr);
 
+/// A provider that builds of onnxruntime have and Epona does not: asking for one is not a slip of the pen.
+bool is_foreign_provider(std::string_view name);
+
 /// The nearest provider name, as " Did you mean 'x'?".
 std::string suggest_provider(std::string_view name);
 

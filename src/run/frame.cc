@@ -22,8 +22,13 @@ void rethrow_kernel_error(const StepPlan& step, const std::exception& error) {
   Code code = Code::fail;
   if (auto* own = dynamic_cast<const Error*>(&error)) {
     code = own->code() == Code::invalid_argument ? Code::fail : own->code();
+    if (auto* inner = dynamic_cast<const ProviderFailure*>(&error)) throw *inner;
     if (std::string_view(error.what()).starts_with("Non-zero status code")) throw Error(code, error.what());
   }
+  if (code == Code::ep_fail)
+    throw ProviderFailure(step.provider, cat("Non-zero status code returned while running ", step.node.op,
+                                             " node on ", step.provider, ". Name:'", step.node.name,
+                                             "' Status Message: ", error.what()));
   fail(code, "Non-zero status code returned while running ", step.node.op, " node. Name:'", step.node.name,
        "' Status Message: ", error.what());
 }

@@ -73,6 +73,17 @@ class Frame {
   OffsetAllocator offsets_;
 };
 
+/// A kernel of a provider failed while running (Code::ep_fail): the next provider may do better.
+class ProviderFailure final : public Error {
+ public:
+  ProviderFailure(std::string provider, const std::string& message)
+      : Error(Code::ep_fail, message), provider_(std::move(provider)) {}
+  const std::string& provider() const { return provider_; }
+
+ private:
+  std::string provider_;
+};
+
 /// The message that wraps a kernel's error.
 [[noreturn]] void rethrow_kernel_error(const StepPlan& step, const std::exception& error);
 

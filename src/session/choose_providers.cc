@@ -52,6 +52,11 @@ std::vector<ActiveProvider> choose_providers(const SessionOptions& options, Plac
   };
   for (const ProviderRequest& request : options.providers) {
     const ProviderDef* def = find_provider(request.name);
+    if (!def && is_foreign_provider(request.name)) {
+      report_inactive(options, placement,
+                      {request.name, "probe", "Epona has no provider of this name", "ask for one of those that `epona doctor` lists"});
+      continue;
+    }
     if (!def)
       fail(Code::invalid_argument, "Unknown Provider Type: ", request.name, ".", suggest_provider(request.name));
     if (is_active(request.name)) continue;

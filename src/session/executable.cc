@@ -1,7 +1,13 @@
 #include "session/executable.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <optional>
 
+#include "placement/marks.h"
+#include "placement/placement_recorder.h"
+#include "placement/report.h"
 #include "plan/plan.h"
 #include "session/choose_providers.h"
 
@@ -17,33 +23,77 @@ class Builder {
     result_->providers = choose_providers(options_, result_->placement);
     for (ActiveProvider& active : result_->providers) order_.push_back(active.provider.get());
     lap("providers");
+    recorder_.emplace(*model_.graph, result_->placement);
+    lap("trace");
+    assign_nodes();
     optimize();
     lap("passes");
     result_->executor = std::make_unique<Executor>(plan(*model_.graph));
+    recorder_->finish();
     model_.graph.reset();
     lap("plan");
+    check_placement();
     return result_;
   }
 
  private:
   void lap(const char* phase) { result_->creation_times.emplace_back(phase, watch_.lap()); }
+  Provider* cpu() const { return order_.back(); }  // choose_providers sees to it
 
-  void optimize() {
+  void apply_passes(bool plain_only) {
     PassContext context;
     context.level = options_.optimization_level;
-    result_->passes = run_passes(*model_.graph, context, options_.disabled_passes, options_.dump_after);
-    if (!options_.optimized_model_path.empty()) save_model(model_, *model_.graph, options_.optimized_model_path);
+    for (PassRecord& record : run_passes(*model_.graph, context, options_.disabled_passes, options_.dump_after,
+                                         plain_only, &recorder_->trace()))
+      result_->passes.push_back(std::move(record));
+  }
+
+  /// Providers other than the CPU see the model after the passes that keep it ONNX, and what they take is marked.
+  void assign_nodes() {
+    if (order_.size() < 2) return;
+    apply_passes(true);
+    assign(*model_.graph);
+    lap("claims");
+  }
+
+  void assign(Graph& graph) {
+    std::vector<Provider*> others(order_.begin(), order_.end() - 1);
+    Asked asked = ask_providers(graph, others);
+    for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+      Node& node = graph.nodes[id];
+      for (const auto& declined : asked.declined[id]) recorder_->declined(graph, id, declined);
+      std::vector<int> numbers;
+      for (Provider* taker : asked.candidates[id])
+        numbers.push_back(static_cast<int>(std::find(order_.begin(), order_.end(), taker) - order_.begin()));
+      if (!numbers.empty()) mark_node(node, numbers);
+      for_each_subgraph(node, [&](Graph& body) { assign(body); });
+    }
+  }
+
+  void optimize() {
+    apply_passes(false);
+    if (options_.optimized_model_path.empty()) return;
+    for (Node& node : model_.graph->nodes)
+      if (is_marked(node))
+        fail(Code::invalid_argument, "an optimized model can be written only when every node runs on CPUExecutionProvider; ",
+             describe(node), " does not");
+    save_model(model_, *model_.graph, options_.optimized_model_path);
   }
 
   std::shared_ptr<const Plan> plan(Graph& graph) {
-    size_t first = result_->placement.nodes.size();
-    Candidates candidates = place(graph, order_, result_->placement);
-    std::vector<size_t> rows(graph.nodes.size());  // of the placement record
-    for (size_t id = 0; id < rows.size(); ++id) rows[id] = graph.nodes[id].removed ? first : first++;
+    std::vector<std::vector<Provider*>> candidates(graph.nodes.size());
+    for (size_t id = 0; id < graph.nodes.size(); ++id)
+      for (int number : unmark_node(graph.nodes[id])) candidates[id].push_back(order_[static_cast<size_t>(number)]);
+    Asked asked = ask_providers(graph, {cpu()});
+    for (size_t id = 0; id < candidates.size(); ++id) {
+      for (Provider* taker : asked.candidates[id]) candidates[id].push_back(taker);
+      if (candidates[id].empty())
+        for (const auto& declined : asked.declined[id]) recorder_->declined(graph, static_cast<NodeId>(id), declined);
+    }
     PlanOptions nested;
     nested.build = [&](const NodeInfo& info) {
-      auto id = static_cast<size_t>(&info.node() - graph.nodes.data());
-      return build_kernel(info, candidates[id], rows[id]);
+      auto id = static_cast<NodeId>(&info.node() - graph.nodes.data());
+      return build_kernel(info, candidates[static_cast<size_t>(id)], id);
     };
     nested.make_subgraph = [&](const std::shared_ptr<Graph>& body) -> std::shared_ptr<Subgraph> {
       return std::make_shared<PlanSubgraph>(plan(*body));
@@ -53,7 +103,7 @@ class Builder {
   }
 
   /// The kernel of the first candidate that can build one; what the others said is recorded.
-  BuiltKernel build_kernel(const NodeInfo& info, const std::vector<Provider*>& candidates, size_t row) {
+  BuiltKernel build_kernel(const NodeInfo& info, const std::vector<Provider*>& candidates, NodeId id) {
     const Node& node = info.node();
     if (candidates.empty())
       fail(Code::not_implemented, "Could not find an implementation for ", node.op, "(", node.opset,
@@ -61,23 +111,62 @@ class Builder {
     for (Provider* provider : candidates) {
       try {
         KernelPtr kernel = provider->build(info);
-        result_->placement.nodes[row].provider = provider->name();
+        recorder_->placed(info.graph(), id, provider->name());
         return {std::move(kernel), provider};
       } catch (const std::exception& error) {
         if (provider == candidates.back()) throw;
-        build_failed(*provider, node, row, error);
+        build_failed(*provider, info, id, error);
       }
     }
     return {};
   }
 
-  void build_failed(const Provider& provider, const Node& node, size_t row, const std::exception& error) {
-    std::string text = cat(provider.name(), " took ", describe(node), " and failed to build it: ", error.what());
+  void build_failed(const Provider& provider, const NodeInfo& info, NodeId id, const std::exception& error) {
+    std::string text = cat(provider.name(), " took ", describe(info.node()), " and failed to build it: ", error.what());
     if (fallback_policy(options_) == FallbackPolicy::forbid)
       fail(Code::ep_fail, text, ". Falling back is forbidden (session.fallback=forbid or enable_fallback=0).");
     if (fallback_policy(options_) == FallbackPolicy::warn)
       log(Severity::warning, log_threshold(options_), options_.log_id, text + ". The next provider runs it.");
-    result_->placement.nodes[row].declined.push_back({provider.name(), "build failed", error.what()});
+    recorder_->declined(info.graph(), id, {provider.name(), "build failed", error.what()});
+  }
+
+  /// session.disable_cpu_ep_fallback and session.require_placement.
+  void check_placement() const {
+    PlacementReport report{"the model", result_->placement, result_->passes, result_->creation_times};
+    bool cpu_only = std::all_of(options_.providers.begin(), options_.providers.end(), [&](const ProviderRequest& request) {
+      return request.name == cpu()->name();
+    });
+    if (config_value(options_, "session.disable_cpu_ep_fallback") == "1" && !(cpu_only && !options_.providers.empty()))
+      for (const NodePlacement& node : result_->placement.nodes)
+        if (node.provider == cpu()->name())
+          fail(Code::fail, "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU "
+                           "EP has been explicitly disabled by the user.\n", to_table(report));
+    check_required(report);
+  }
+
+  void check_required(const PlacementReport& report) const {
+    std::string text = config_value(options_, "session.require_placement");
+    while (!text.empty()) {
+      std::string one = text.substr(0, text.find(','));
+      text.erase(0, std::min(text.size(), one.size() + 1));
+      size_t colon = one.find(':');
+      std::string name = one.substr(0, colon);
+      double least = 1;
+      if (colon != std::string::npos) {
+        const char* end = one.data() + one.size();
+        auto [at, error] = std::from_chars(one.data() + colon + 1, end, least);
+        if (error != std::errc() || at != end || !(least >= 0 && least <= 1)) colon = 0;
+      }
+      if (!find_provider(name) || colon == 0)
+        fail(Code::invalid_argument, "session.require_placement is '", one, "'; expected PROVIDER:SHARE with a share of "
+             "FLOPs from 0 to 1.", find_provider(name) ? "" : suggest_provider(name));
+      double share = 0;
+      for (const ProviderShare& each : result_->placement.shares())
+        if (each.provider == name) share = each.flop_share;
+      if (share < least)
+        fail(Code::fail, "session.require_placement asks for at least ", least * 100, "% of the FLOPs on ", name, "; it has ",
+             share * 100, "%.\n", to_table(report));
+    }
   }
 
   void release_pages(const Tensor& constant) {
@@ -92,7 +181,8 @@ class Builder {
   Model& model_;
   const SessionOptions& options_;
   std::shared_ptr<Executable> result_;
-  std::vector<Provider*> order_;
+  std::vector<Provider*> order_;  ///< the CPU is the last
+  std::optional<PlacementRecorder> recorder_;
   Stopwatch watch_;
 };
 

@@ -34,6 +34,9 @@ struct Executable {
 /// Makes the providers, optimises the graph of `model`, places its nodes and builds the plans. The graph is used up.
 std::shared_ptr<const Executable> build_executable(Model& model, const SessionOptions& options);
 
+/// What the loader has to know of a session's options.
+LoadOptions load_options(const SessionOptions& options);
+
 /// The log threshold of a session.
 Severity log_threshold(const SessionOptions& options);
 

@@ -1,16 +1,13 @@
 #include "session/session.h"
 
 #include "kernels/isa.h"
+#include "session/choose_providers.h"
 #include "session/config_keys.h"
 
 namespace epona {
-namespace {
-
 LoadOptions load_options(const SessionOptions& options) {
   return {options.dim_by_symbol, options.dim_by_denotation, options.initializers, options.files};
 }
-
-}  // namespace
 
 Session::~Session() = default;
 
@@ -24,6 +21,14 @@ Session::Session(const std::filesystem::path& path, const SessionOptions& option
 Session::Session(std::span<const std::byte> model, const SessionOptions& options) : options_(options) {
   Stopwatch watch;
   model_ = load_model(model, load_options(options));
+  load_ms_ = watch.lap();
+  initialize();
+}
+
+Session::Session(std::span<const std::byte> model, std::shared_ptr<void> owner, const SessionOptions& options)
+    : options_(options) {
+  Stopwatch watch;
+  model_ = load_model(model, std::move(owner), load_options(options));
   load_ms_ = watch.lap();
   initialize();
 }
@@ -43,6 +48,7 @@ void Session::initialize() {
   for (const std::string& warning : unknown_config_keys(options_))
     log(Severity::warning, log_threshold(options_), options_.log_id, warning);
   describe_io();
+  run_fallback_ = fallback_policy(options_) != FallbackPolicy::forbid;
   executable_ = build_executable(model_, options_);
   make_pool();
   if (profiler_) profiler_->session_event("session_initialization", begin_ns, Profiler::now_ns());
@@ -84,6 +90,11 @@ std::vector<std::pair<std::string, double>> Session::creation_times() const {
   auto executable = this->executable();
   times.insert(times.end(), executable->creation_times.begin(), executable->creation_times.end());
   return times;
+}
+
+PlacementReport Session::placement_report() const {
+  auto executable = this->executable();
+  return {model_.graph_name, executable->placement, executable->passes, creation_times()};
 }
 
 }  // namespace epona

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "base/thread_pool.h"
 #include "model/model.h"
+#include "placement/report.h"
 #include "session/executable.h"
 #include "session/profiler.h"
 
@@ -25,6 +27,8 @@ class Session {
  public:
   explicit Session(const std::filesystem::path& path, const SessionOptions& options = {});
   explicit Session(std::span<const std::byte> model, const SessionOptions& options = {});
+  /// Without a copy: `owner` keeps the bytes alive and unchanged as long as the session lives.
+  Session(std::span<const std::byte> model, std::shared_ptr<void> owner, const SessionOptions& options = {});
   ~Session();
 
   const std::vector<IoInfo>& inputs() const { return inputs_; }  ///< must be fed
@@ -35,7 +39,18 @@ class Session {
   /// What runs now: providers, placement, passes, plan.
   std::shared_ptr<const Executable> executable() const;
   std::vector<std::string> providers() const;  ///< the active ones, in order
+  std::vector<std::pair<std::string, OptionMap>> provider_options() const;  ///< every effective value of the active ones
+  /// Places and plans the model anew, from memory. On an error the session stays as it was; runs in flight finish on the
+  /// old plan.
+  void set_providers(std::vector<ProviderRequest> requests);
+  /// Changes options while the session lives. Keys are those of the active providers' schemas that are marked live, or
+  /// ep.dynamic.KEY. Throws, and changes nothing, when one is unknown or cannot be changed.
+  void set_dynamic_options(const OptionMap& options);
+  /// Whether a provider that fails while running hands over to the next (session.fallback says so at first).
+  void allow_run_fallback(bool on) { run_fallback_ = on; }
+  bool run_fallback_allowed() const { return run_fallback_; }
   Placement placement() const { return executable()->placement; }
+  PlacementReport placement_report() const;
   std::vector<PassRecord> passes() const { return executable()->passes; }
   /// Creation phases with milliseconds, in order: load, providers, passes, plan.
   std::vector<std::pair<std::string, double>> creation_times() const;
@@ -58,8 +73,13 @@ class Session {
 
  private:
   void initialize();
+  std::shared_ptr<const Executable> rebuild(const SessionOptions& options) const;
+  /// After `provider` failed in a run on `failed`: plans without it, unless another thread has done so.
+  void leave_provider(const std::string& provider, const std::string& cause,
+                      const std::shared_ptr<const Executable>& failed) const;
   void describe_io();
   void make_pool();
+  void execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const;
   void check_feed(size_t input, const RuntimeValue& value) const;
 
   SessionOptions options_;
@@ -69,8 +89,10 @@ class Session {
   double load_ms_ = 0;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Profiler> profiler_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Executable> executable_;
+  std::atomic<bool> run_fallback_{true};
+  mutable std::mutex rebuild_mutex_;  ///< one rebuild at a time; never taken by a run that goes well
+  mutable std::mutex mutex_;          ///< of executable_
+  mutable std::shared_ptr<const Executable> executable_;
 };
 
 }  // namespace epona

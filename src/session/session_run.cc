@@ -79,12 +79,24 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   env.observer = observer ? observer : profiled.observer();
   bool in_order = values.size() == feed_order_.size();
   for (size_t i = 0; in_order && i < feed_order_.size(); ++i) in_order = feed_order_[i] == static_cast<int>(i);
-  std::shared_ptr<const Executable> executable = this->executable();
-  if (in_order) return executable->executor->run(values, {}, results, env);
+  if (in_order) return execute(values, results, env);
   std::vector<RuntimeValue> fed(feed_order_.size());
   for (size_t i = 0; i < feed_order_.size(); ++i)
     if (static_cast<size_t>(feed_order_[i]) < values.size()) fed[i] = values[static_cast<size_t>(feed_order_[i])];
-  executable->executor->run(fed, {}, results, env);
+  execute(fed, results, env);
+}
+
+void Session::execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const {
+  for (;;) {
+    std::shared_ptr<const Executable> executable = this->executable();
+    try {
+      return executable->executor->run(values, {}, results, env);
+    } catch (const ProviderFailure& failure) {
+      // The CPU is the last there is; every other provider leaves at most once.
+      if (!run_fallback_ || executable->providers.size() < 2 || failure.provider() == "CPUExecutionProvider") throw;
+      leave_provider(failure.provider(), failure.what(), executable);
+    }
+  }
 }
 
 std::vector<RuntimeValue> Session::run(std::span<const std::string> names, std::span<const RuntimeValue> values,

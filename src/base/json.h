@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace epona::cli {
+namespace epona {
 
 /// Writes JSON text: objects, arrays, strings, numbers. Commas are its own business.
 class JsonWriter {
@@ -89,4 +89,4 @@ class JsonWriter {
   bool fresh_ = true;
 };
 
-}  // namespace epona::cli
+}  // namespace epona

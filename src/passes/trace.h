@@ -1,0 +1,55 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace epona {
+
+/// A node of the model as it was loaded, and what became of it.
+struct TracedNode {
+  std::string name, op, domain;
+  std::string graph;              ///< name of the (sub)graph
+  std::vector<std::string> inputs, outputs;  ///< names of values
+  double flops = 0;
+  std::vector<std::string> by;    ///< passes that fused or replaced it, in order
+  std::string vanished;           ///< set when nothing computes it any more: how, e.g. "folded into a constant"
+};
+
+/// Follows the nodes of a model through rewrites. One per session being built.
+class NodeTrace {
+ public:
+  /// Numbers the nodes of a graph and its subgraphs.
+  explicit NodeTrace(const Graph& graph);
+
+  /// Before a rewrite of one graph.
+  void before(const Graph& graph);
+  /// After it, while removed nodes still have their places: says who took over the work of those that went.
+  void after(const Graph& graph, const std::string& by);
+  /// Graph::compact and Graph::sort, followed.
+  void tidy(Graph& graph);
+
+  std::vector<TracedNode> nodes;
+  /// Numbers (in `nodes`) of the loaded nodes that a node of a graph stands for; empty for nodes that passes inserted.
+  const std::vector<int>& origins(const Graph& graph, NodeId id) const;
+  /// The pass that inserted a node without origins; "" when unknown.
+  std::string inserted_by(const Graph& graph, NodeId id) const;
+
+ private:
+  struct Entry {
+    std::vector<int> origins;
+    std::string inserted;
+  };
+  struct State {
+    std::vector<Entry> entries;  // by node
+    std::vector<std::vector<ValueId>> inputs, outputs;  // before the rewrite
+    std::vector<std::vector<NodeId>> readers;  // of values, before the rewrite; made when it is needed
+  };
+  void add(const Graph& graph);
+  NodeId find_absorber(const Graph& graph, const State& state, NodeId gone, int depth) const;
+
+  std::map<const Graph*, State> states_;
+};
+
+}  // namespace epona
