@@ -53,7 +53,9 @@ void bind_providers(nb::module_& m) {
       if (def->make && probe_provider(*def).available) names.emplace_back(def->name);
     return names;
   }, "The providers that can run here, in order of preference.");
-  m.def("provider_is_known", [](const std::string& name) { return find_provider(name) != nullptr; }, nb::arg("name"));
+  m.def("provider_is_known", [](const std::string& name) {
+    return find_provider(name) != nullptr || is_foreign_provider(name);
+  }, nb::arg("name"));
   m.def("suggest_provider", [](const std::string& name) { return suggest_provider(name); }, nb::arg("name"));
   m.def("probe_provider", [](const std::string& name) {
     const ProviderDef& def = known(name);

@@ -24,6 +24,7 @@ struct Pass {
   OptLevel level;     ///< runs at this level and above
   int (*apply)(Graph& graph, const PassContext& context);
   bool plain = false;  ///< leaves operators of ONNX only: also runs before compiling providers are asked for groups
+  bool rebuilds = false;  ///< replaces the list of nodes, keeping names
 };
 
 /// All passes in the order in which they run (src/passes/pass_list.cc: the one list).

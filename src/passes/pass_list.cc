@@ -23,7 +23,7 @@ const std::vector<Pass>& all_passes() {
       {"fuse_dynamic_conv", OptLevel::extended, fuse_dynamic_conv},
       {"fuse_dynamic_mat_mul", OptLevel::extended, fuse_dynamic_mat_mul},
       {"fuse_mat_mul", OptLevel::extended, fuse_mat_mul},
-      {"nchwc_layout", OptLevel::layout, nchwc_layout},
+      {"nchwc_layout", OptLevel::layout, nchwc_layout, false, true},
       {"eliminate_dead_nodes_again", OptLevel::basic, eliminate_dead_nodes},
   };
   return passes;

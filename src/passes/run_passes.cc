@@ -12,7 +12,7 @@ int apply_everywhere(const Pass& pass, Graph& graph, const PassContext& context,
   for (Node& node : graph.nodes)
     if (!node.removed)
       for_each_subgraph(node, [&](Graph& body) { rewrites += apply_everywhere(pass, body, context, trace); });
-  if (trace) trace->before(graph);
+  if (trace) trace->before(graph, pass.rebuilds);
   int here = pass.apply(graph, context);
   if (here > 0 && trace) {
     trace->after(graph, pass.name);

@@ -1,6 +1,7 @@
 #include "passes/trace.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace epona {
 
@@ -28,7 +29,7 @@ void NodeTrace::add(const Graph& graph) {
   }
 }
 
-void NodeTrace::before(const Graph& graph) {
+void NodeTrace::before(const Graph& graph, bool rebuilds) {
   State& state = states_[&graph];
   size_t count = graph.nodes.size();
   state.entries.resize(count);
@@ -38,6 +39,8 @@ void NodeTrace::before(const Graph& graph) {
     state.inputs[id] = graph.nodes[id].inputs;
     state.outputs[id] = graph.nodes[id].outputs;
   }
+  state.names.clear();
+  for (size_t id = 0; rebuilds && id < count; ++id) state.names.push_back(graph.nodes[id].name);
 }
 
 /// The node that computes what `gone` did: the producer of its output now, or whoever absorbed the reader of its output.
@@ -62,6 +65,7 @@ NodeId NodeTrace::find_absorber(const Graph& graph, const State& state, NodeId g
 
 void NodeTrace::after(const Graph& graph, const std::string& by) {
   State& state = states_[&graph];
+  if (!state.names.empty()) return after_rebuild(graph, by);
   size_t old = state.entries.size();
   state.entries.resize(graph.nodes.size());
   for (size_t id = old; id < graph.nodes.size(); ++id) state.entries[id].inserted = by;
@@ -83,15 +87,67 @@ void NodeTrace::after(const Graph& graph, const std::string& by) {
         if (absorber == kNone && input != kNone && graph.values[input].producer != kNone)
           absorber = graph.values[input].producer;
     }
-    for (int origin : entry.origins) {
-      if (absorber != kNone) {
-        nodes[origin].by.push_back(by);
-        state.entries[absorber].origins.push_back(origin);
-      } else {
-        nodes[origin].vanished = constant ? "folded into a constant by " + by : "removed by " + by;
-      }
-    }
+    if (constant)
+      for (int origin : entry.origins) nodes[origin].vanished = "folded into a constant by " + by;
+    else
+      absorb(state, entry.origins, absorber, by);
     entry.origins.clear();
+  }
+}
+
+void NodeTrace::absorb(State& state, std::vector<int> origins, NodeId absorber, const std::string& by) {
+  for (int origin : origins) {
+    if (absorber == kNone) {
+      nodes[origin].vanished = "removed by " + by;
+      continue;
+    }
+    nodes[origin].by.push_back(by);
+    state.entries[absorber].origins.push_back(origin);
+  }
+}
+
+/// The list of nodes is another: a node is known by its first output or, when that is another value now, by its name.
+/// What is in neither went into the node that it followed.
+void NodeTrace::after_rebuild(const Graph& graph, const std::string& by) {
+  State& state = states_[&graph];
+  const auto old = static_cast<NodeId>(state.entries.size());
+  std::vector<NodeId> made_by(graph.values.size(), kNone), now(static_cast<size_t>(old), kNone);
+  std::map<std::string_view, NodeId> by_name;
+  for (NodeId id = 0; id < old; ++id) {
+    for (ValueId output : state.outputs[id])
+      if (output != kNone) made_by[output] = id;
+    if (!state.names[id].empty()) by_name.emplace(state.names[id], id);
+  }
+  std::vector<Entry> entries(graph.nodes.size());
+  auto is_reorder = [](const Node& node) { return node.domain == "epona" && node.op.starts_with("Reorder"); };
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+    const Node& node = graph.nodes[id];
+    if (node.removed) continue;
+    NodeId was = kNone;
+    if (!is_reorder(node) && !node.outputs.empty() && node.outputs[0] != kNone) was = made_by[node.outputs[0]];
+    if (auto named = by_name.find(node.name); was == kNone && named != by_name.end()) was = named->second;
+    if (was == kNone || now[was] != kNone) {
+      entries[id].inserted = by;
+      continue;
+    }
+    now[was] = id;
+    entries[id] = std::move(state.entries[was]);
+  }
+  std::vector<Entry> gone = std::move(state.entries);
+  state.entries = std::move(entries);
+  for (NodeId id = 0; id < old; ++id) {
+    if (now[id] != kNone) continue;
+    NodeId absorber = kNone;
+    for (ValueId output : state.outputs[id]) {
+      NodeId producer = output == kNone ? kNone : graph.values[output].producer;
+      while (producer != kNone && is_reorder(graph.nodes[producer]))
+        producer = graph.values[graph.nodes[producer].inputs[0]].producer;
+      if (producer != kNone) absorber = producer;
+    }
+    for (ValueId input : state.inputs[id])
+      if (absorber == kNone && input != kNone && made_by[input] != kNone) absorber = now[made_by[input]];
+    now[id] = absorber;
+    absorb(state, gone[id].origins, absorber, by);
   }
 }
 

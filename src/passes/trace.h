@@ -23,8 +23,8 @@ class NodeTrace {
   /// Numbers the nodes of a graph and its subgraphs.
   explicit NodeTrace(const Graph& graph);
 
-  /// Before a rewrite of one graph.
-  void before(const Graph& graph);
+  /// Before a rewrite of one graph; `rebuilds`: it will replace the list of nodes.
+  void before(const Graph& graph, bool rebuilds);
   /// After it, while removed nodes still have their places: says who took over the work of those that went.
   void after(const Graph& graph, const std::string& by);
   /// Graph::compact and Graph::sort, followed.
@@ -44,9 +44,12 @@ class NodeTrace {
   struct State {
     std::vector<Entry> entries;  // by node
     std::vector<std::vector<ValueId>> inputs, outputs;  // before the rewrite
+    std::vector<std::string> names;  // when the list of nodes will be replaced
     std::vector<std::vector<NodeId>> readers;  // of values, before the rewrite; made when it is needed
   };
   void add(const Graph& graph);
+  void after_rebuild(const Graph& graph, const std::string& by);
+  void absorb(State& state, std::vector<int> origins, NodeId absorber, const std::string& by);
   NodeId find_absorber(const Graph& graph, const State& state, NodeId gone, int depth) const;
 
   std::map<const Graph*, State> states_;

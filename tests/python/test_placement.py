@@ -13,7 +13,7 @@ import epona
 
 CPU = "CPUExecutionProvider"
 NET = """<ir_version: 8, opset_import: ["" : 17]>
-net (float[1,3,8,8] x, bool cond) => (float[1,4,8,8] y, float[1,4,8,8] z)
+net (float[1,3,8,8] x, bool cond) => (float[1,4,8,8] y, float[1,3,8,8] z)
 <float one = {1.0}, float two = {2.0}> {
   [conv] c = Conv<pads=[1,1,1,1]>(x, w, b)
   [relu] r = Relu(c)
@@ -22,8 +22,8 @@ net (float[1,3,8,8] x, bool cond) => (float[1,4,8,8] y, float[1,4,8,8] z)
   [scale] y = Mul(i, k)
   [unread] u = Neg(r)
   [branch] z = If (cond) <
-    then_branch = yes () => (float[1,4,8,8] t) { [inner] t = Sigmoid(r) },
-    else_branch = no () => (float[1,4,8,8] e) { [other] e = Tanh(r) }>
+    then_branch = yes () => (float[1,3,8,8] t) { [inner] t = Sigmoid(x) },
+    else_branch = no () => (float[1,3,8,8] e) { [other] e = Tanh(x) }>
 }"""
 
 
