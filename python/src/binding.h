@@ -20,6 +20,9 @@ void bind_session(nb::module_& m);
 void bind_io_binding(nb::module_& m);
 void bind_providers(nb::module_& m);
 
+/// A Python warning for each provider that a run has left since `before`.
+void warn_of_left_providers(const Session& session, const Executable& before);
+
 /// A tensor of an array's elements: its memory is shared where it is contiguous and in this machine's byte order.
 Tensor tensor_from_array(nb::handle array);
 /// An ndarray that takes over the tensor's memory.

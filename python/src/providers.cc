@@ -6,6 +6,7 @@
 #include "kernels/isa.h"
 #include "providers/doctor.h"
 #include "providers/vendor_files.h"
+#include "session/choose_providers.h"
 
 namespace epona::python {
 namespace {
@@ -39,6 +40,18 @@ const ProviderDef& known(const std::string& name) {
 }
 
 }  // namespace
+
+void warn_of_left_providers(const Session& session, const Executable& before) {
+  auto now = session.executable();
+  if (now.get() == &before || fallback_policy(session.options()) != FallbackPolicy::warn) return;
+  for (size_t i = before.placement.inactive.size(); i < now->placement.inactive.size(); ++i) {
+    const InactiveProvider& left = now->placement.inactive[i];
+    if (left.stage != "run") continue;
+    std::string text = cat("Provider '", left.provider, "' failed while running and was left; the run was repeated on ",
+                           now->providers.front().def->name, ". Cause: ", left.cause);
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 2) != 0) throw nb::python_error();
+  }
+}
 
 void bind_providers(nb::module_& m) {
   m.def("_set_package_folders", &set_package_folders, nb::arg("folders"));

@@ -102,8 +102,12 @@ std::vector<size_t> output_positions(const Session& session, const std::optional
 
 std::vector<RuntimeValue> execute(const Session& session, const Feeds& feeds, const RunOptions* options) {
   std::vector<RuntimeValue> results(session.outputs().size());
-  nb::gil_scoped_release release;
-  session.run_positional(feeds.values, results, options);
+  auto before = session.executable();
+  {
+    nb::gil_scoped_release release;
+    session.run_positional(feeds.values, results, options);
+  }
+  warn_of_left_providers(session, *before);
   return results;
 }
 

@@ -41,7 +41,13 @@ Asked ask_providers(const Graph& graph, const std::vector<Provider*>& providers)
   asked.candidates.resize(graph.nodes.size());
   asked.declined.resize(graph.nodes.size());
   for (Provider* provider : providers) {
-    Claim claim = provider->claim(graph);
+    Claim claim;
+    try {
+      claim = provider->claim(graph);
+    } catch (const std::exception& error) {
+      throw ProviderFailure(provider->name(), cat("it failed when asked what it takes of graph '", graph.name, "': ",
+                                                  error.what()));
+    }
     for (const auto& group : claim.groups) {
       // A group is taken as a whole or not at all; for a later provider its nodes are only what it would do in need.
       bool all_free = std::all_of(group.begin(), group.end(), [&](NodeId id) { return asked.candidates[id].empty(); });

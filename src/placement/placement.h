@@ -46,7 +46,7 @@ struct ProviderShare {
 /// A provider that was asked for and is not active.
 struct InactiveProvider {
   std::string provider;
-  std::string stage;  ///< "probe", "start", "build", "run": how far it came
+  std::string stage;  ///< "probe", "start", "build", "run": where it failed
   std::string cause, fix;
   std::string sentence() const;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "plan/copies.h"
 #include "plan/plan.h"
 #include "plan/segments.h"
 
@@ -24,12 +25,13 @@ class PlanNodeInfo final : public NodeInfo {
 class PlanBuilder {
  public:
   PlanBuilder(Graph& graph, const PlanOptions& options)
-      : graph_(graph), options_(options), plan_(std::make_shared<Plan>()) {}
+      : graph_(graph), options_(options), plan_(std::make_shared<Plan>()), copies_(*plan_) {}
 
   std::shared_ptr<const Plan> build() {
     plan_->name = graph_.name;
     make_slots();
     make_steps();
+    for (int& slot : plan_->outputs) slot = copies_.bring(slot, 0);
     drop_unread_constants();
     mark_known();
     share_memory();
@@ -76,10 +78,9 @@ class PlanBuilder {
         step.dynamic = def->dynamic;
         step.shape_only = def->shape_only;
         step.alias = def->alias >= 0 && !def->dynamic;
-        random_.push_back(def->random);
-      } else {
-        random_.push_back(false);
+        step.random = def->random;
       }
+      step.memory = memory_of(*provider);
       for (int output : step.outputs) {
         if (output < 0) continue;
         // Anything that is not a tensor has no dims to plan with.
@@ -95,8 +96,37 @@ class PlanBuilder {
         for (int output : step.outputs)
           if (output >= 0) plan_->slots[output].dynamic = true;
       }
+      bring_inputs(step);
       plan_->steps.push_back(std::move(step));
     }
+  }
+
+  int memory_of(Provider& provider) {
+    Device* device = provider.device();
+    if (!device) return 0;
+    auto& memories = plan_->memories;
+    auto known = std::find_if(memories.begin(), memories.end(), [&](const PlanMemory& m) { return m.device == device; });
+    if (known == memories.end()) known = memories.insert(known, {device, provider.name()});
+    return static_cast<int>(known - memories.begin());
+  }
+
+  /// Inputs come to the memory of the step's kernel, those whose elements shapes() reads to the host's; outputs are made
+  /// where the kernel works.
+  void bring_inputs(StepPlan& step) {
+    if (step.memory != 0 && (step.dynamic || !step.captures.empty()))
+      throw ProviderFailure(step.provider, cat(describe(step.node), " was taken by ", step.provider, ", whose device cannot "
+                                               "run operators with output shapes that depend on data"));
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      int slot = step.inputs[i];
+      if (slot < 0 || step.shape_only) continue;  // dims are the frame's, wherever the elements are
+      if (plan_->slots[slot].constant && !plan_->slots[slot].is_input && !step.kernel->reads_constant(static_cast<int>(i)))
+        continue;
+      bool on_host = i < 32 && (step.shape_inputs >> i & 1);
+      step.inputs[i] = copies_.bring(slot, on_host ? 0 : step.memory);
+    }
+    for (int& slot : step.captures) slot = copies_.bring(slot, 0);
+    for (int slot : step.outputs)
+      if (slot >= 0) plan_->slots[slot].memory = step.memory;
   }
 
   void drop_unread_constants() {
@@ -112,7 +142,7 @@ class PlanBuilder {
     for (int slot : plan_->outputs) read[slot] = 1;
     for (size_t i = 0; i < plan_->slots.size(); ++i) {
       SlotPlan& slot = plan_->slots[i];
-      if (!slot.constant || slot.is_input) continue;
+      if (!slot.constant || slot.is_input || slot.memory != 0) continue;
       graph_.values[i].constant.owner.reset();
       if (!read[i]) {
         // The dims stay: kernels ask for the shapes of inputs that they have packed.
@@ -131,10 +161,10 @@ class PlanBuilder {
   void mark_known() {
     std::vector<char> known(plan_->slots.size(), 0), needed(plan_->slots.size(), 0);
     for (size_t i = 0; i < plan_->slots.size(); ++i)
-      known[i] = plan_->slots[i].constant && plan_->slots[i].constant.data && !plan_->slots[i].is_input;
-    for (size_t s = 0; s < plan_->steps.size(); ++s) {
-      StepPlan& step = plan_->steps[s];
-      step.known = !step.dynamic && !random_[s] && step.captures.empty() &&
+      known[i] = plan_->slots[i].constant && plan_->slots[i].constant.data && !plan_->slots[i].is_input &&
+                 plan_->slots[i].memory == 0;
+    for (StepPlan& step : plan_->steps) {
+      step.known = !step.dynamic && !step.random && step.captures.empty() && step.memory == 0 && !step.copy &&
                    (step.shape_only || std::all_of(step.inputs.begin(), step.inputs.end(),
                                                    [&](int slot) { return slot < 0 || known[slot]; }));
       if (!step.known) continue;
@@ -211,7 +241,7 @@ class PlanBuilder {
   Graph& graph_;
   const PlanOptions& options_;
   std::shared_ptr<Plan> plan_;
-  std::vector<bool> random_;
+  CopyInserter copies_;
 };
 
 }  // namespace

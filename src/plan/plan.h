@@ -17,6 +17,7 @@ struct SlotPlan {
   Type type;
   Tensor constant;             ///< set for constants (of an input: its default)
   int root = -1;               ///< the slot whose memory this one shares; itself when it has its own
+  int memory = 0;              ///< index in Plan::memories of where its elements are
   int segment = -1;            ///< where it is produced; -1: input, capture or constant
   int bound_output = -1;       ///< root: the graph output whose memory it is written into directly
   bool is_input = false;       ///< fed: graph inputs and captures
@@ -32,6 +33,9 @@ struct StepPlan {
   std::vector<int> inputs, outputs, captures;  ///< slots; -1 where absent
   std::vector<int> frees;   ///< roots that nobody reads after this step
   uint32_t shape_inputs = 0, inplace = 0;
+  int memory = 0;           ///< where its kernel writes
+  bool copy = false;        ///< brings a value from one memory to another
+  bool random = false;      ///< gives another result each time
   bool dynamic = false;
   bool alias = false;       ///< output 0 is its input under another shape: nothing to run
   bool shape_only = false;  ///< reads only the dims of its inputs
@@ -48,6 +52,19 @@ struct SegmentPlan {
   std::vector<int> bound_roots;      ///< roots that are written into graph outputs
 };
 
+/// A memory that values lie in. The first is the host's and has no device.
+struct PlanMemory {
+  Device* device = nullptr;
+  std::string provider;
+  std::string name() const { return device ? device->name() : "cpu"; }
+};
+
+/// A copy between memories, done in every run or, of a constant, once.
+struct PlanCopy {
+  int slot = 0, from = 0, to = 0;
+  int64_t bytes = -1;  ///< -1: known when it runs
+};
+
 /// A graph made ready to run: kernels in order, lifetimes, segments. Immutable; shared by all threads.
 struct Plan {
   std::string name;
@@ -58,6 +75,8 @@ struct Plan {
   std::vector<std::pair<int, int>> captures;  ///< {index in the owner's captures, slot}
   std::vector<int> outputs;   ///< slots of the graph's outputs
   std::vector<int> dynamic_slots;
+  std::vector<PlanMemory> memories = std::vector<PlanMemory>(1);
+  std::vector<PlanCopy> copies;
   std::vector<KernelPtr> kernels;
 };
 

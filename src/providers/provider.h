@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
+#include "providers/device.h"
 
 namespace epona {
 
@@ -38,6 +39,10 @@ class Provider {
   virtual KernelPtr build(const NodeInfo& info) = 0;
   /// The operator's traits as the planner needs them (shape inputs, aliasing, in-place); nullptr when unknown.
   virtual const OpDef* traits(const Node& node) const = 0;
+  /// The memory that its kernels read and write, owned by the provider; null when that is the host's. Kernels of a device
+  /// find inputs there and write outputs there, except inputs whose elements shapes() reads (OpDef::shape_inputs): those
+  /// are the host's. Operators whose output shapes are known only after running are not for devices.
+  virtual Device* device() { return nullptr; }
   /// Whether an option that the schema marks live can be changed in place, while runs go on. Otherwise the session is
   /// planned anew with the new value.
   virtual bool can_change(const std::string& key) const {

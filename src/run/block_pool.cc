@@ -23,7 +23,7 @@ void* allocate(size_t bytes) {
 }  // namespace
 
 BlockPool::~BlockPool() {
-  for (Block& block : idle_) std::free(block.memory);
+  for (Block& block : idle_) destroy(block);
 }
 
 Block BlockPool::take(size_t bytes, const void* preferred) {
@@ -48,12 +48,24 @@ Block BlockPool::take(size_t bytes, const void* preferred) {
     if (!idle_.empty()) {
       auto largest = std::max_element(idle_.begin(), idle_.end(),
                                       [](const Block& a, const Block& b) { return a.bytes < b.bytes; });
-      std::free(largest->memory);
+      destroy(*largest);
       idle_.erase(largest);
     }
   }
+  return make(bytes);
+}
+
+Block BlockPool::make(size_t bytes) const {
+  if (device_) return {device_->allocate(bytes), bytes};
   // 64 spare bytes: vector loads of the last elements may run over the end.
   return {allocate(bytes + 64), bytes};
+}
+
+void BlockPool::destroy(Block block) const {
+  if (device_)
+    device_->release(block.memory, block.bytes);
+  else
+    std::free(block.memory);
 }
 
 void BlockPool::give(Block block) {

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <vector>
 
+#include "providers/device.h"
+
 namespace epona {
 
 /// A piece of memory for the values of one running segment.
@@ -14,7 +16,8 @@ struct Block {
 /// Memory blocks that runs take and give back: concurrent runs need one each, whatever number of shapes they have seen.
 class BlockPool {
  public:
-  BlockPool() = default;
+  /// In a device's memory, or the host's.
+  explicit BlockPool(Device* device = nullptr) : device_(device) {}
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
@@ -24,6 +27,10 @@ class BlockPool {
   void give(Block block);
 
  private:
+  Block make(size_t bytes) const;
+  void destroy(Block block) const;
+
+  Device* device_;
   std::mutex mutex_;
   std::vector<Block> idle_;
 };

@@ -28,7 +28,9 @@ void check_type(const SlotPlan& plan, const RuntimeValue& value) {
 
 }  // namespace
 
-Executor::Executor(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+Executor::Executor(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+  for (const PlanMemory& memory : plan_->memories) blocks_.push_back(std::make_unique<BlockPool>(memory.device));
+}
 
 std::unique_ptr<Frame> Executor::take_frame(std::span<const RuntimeValue> inputs,
                                             std::span<const RuntimeValue* const> captures) const {

@@ -32,7 +32,7 @@ class Executor {
   void collect(Frame& frame, std::span<RuntimeValue> outputs) const;
 
   std::shared_ptr<const Plan> plan_;
-  mutable BlockPool blocks_;
+  mutable BlockPools blocks_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Frame>> idle_;  // at most kMaxFrames; the least recently used goes first
   mutable uint64_t clock_ = 0;

@@ -33,20 +33,22 @@ void rethrow_kernel_error(const StepPlan& step, const std::exception& error) {
        "' Status Message: ", error.what());
 }
 
-Frame::Frame(std::shared_ptr<const Plan> plan, BlockPool& blocks)
+Frame::Frame(std::shared_ptr<const Plan> plan, BlockPools& blocks)
     : plan_(std::move(plan)),
       blocks_(blocks),
       slots_(plan_->slots.size()),
       segments_(plan_->segments.size()),
       evaluated_(plan_->slots.size(), 0),
       offset_(plan_->slots.size(), -1),
-      size_(plan_->slots.size(), 0) {
+      size_(plan_->slots.size(), 0),
+      offsets_(plan_->memories.size()) {
+  for (SegmentFrame& segment : segments_) segment.memories.resize(plan_->memories.size());
   for (size_t i = 0; i < slots_.size(); ++i) {
     const SlotPlan& slot = plan_->slots[i];
     if (slot.constant) {
       slots_[i].kind = RuntimeValue::Kind::tensor;
       slots_[i].tensor = slot.constant;
-      evaluated_[i] = slot.constant.data && !slot.is_input;
+      evaluated_[i] = slot.constant.data && !slot.is_input && slot.memory == 0;
     } else if (!slot.is_input && slot.type.kind <= Type::Kind::tensor) {
       slots_[i].kind = RuntimeValue::Kind::tensor;
       slots_[i].tensor.type = slot.type.elem;
@@ -98,17 +100,22 @@ void Frame::prepare(int g, const RunEnv& run_env) {
     build(g);
     remember(g);
     frame.built = true;
-    frame.base = nullptr;
+    for (MemoryFrame& memory : frame.memories) memory.base = nullptr;
   }
-  frame.block = blocks_.take(frame.bytes, frame.base);
-  if (frame.block.memory != frame.base || !frame.base) rebase(frame);
+  for (size_t m = 0; m < frame.memories.size(); ++m) {
+    MemoryFrame& memory = frame.memories[m];
+    memory.block = blocks_[m]->take(memory.bytes, memory.base);
+    if (memory.block.memory != memory.base || !memory.base) rebase(frame, static_cast<int>(m));
+  }
 }
 
-void Frame::rebase(SegmentFrame& frame) {
-  frame.base = frame.block.memory;
-  char* base = static_cast<char*>(frame.base);
-  for (auto& [slot, offset] : frame.placed) slots_[slot].tensor.data = base + offset;
-  for (Call& call : frame.calls) call.context.set_workspace(base + call.workspace_offset);
+void Frame::rebase(SegmentFrame& frame, int m) {
+  MemoryFrame& memory = frame.memories[m];
+  memory.base = memory.block.memory;
+  char* base = static_cast<char*>(memory.base);
+  for (auto& [slot, offset] : memory.placed) slots_[slot].tensor.data = base + offset;
+  for (Call& call : frame.calls)
+    if (plan_->steps[call.step].memory == m) call.context.set_workspace(base + call.workspace_offset);
 }
 
 void Frame::update_aliases(int g) {
@@ -120,8 +127,10 @@ void Frame::update_aliases(int g) {
 
 void Frame::release() {
   for (SegmentFrame& frame : segments_) {
-    blocks_.give(frame.block);
-    frame.block = {};
+    for (size_t m = 0; m < frame.memories.size(); ++m) {
+      blocks_[m]->give(frame.memories[m].block);
+      frame.memories[m].block = {};
+    }
   }
   auto drop = [&](RuntimeValue& value) {
     value.tensor.owner.reset();
@@ -139,8 +148,8 @@ void Frame::release() {
 void Frame::build(int g) {
   SegmentFrame& frame = segments_[g];
   frame.calls.clear();
-  frame.placed.clear();
-  offsets_.reset();
+  for (MemoryFrame& memory : frame.memories) memory.placed.clear();
+  for (OffsetAllocator& offsets : offsets_) offsets.reset();
   for (int s = plan_->segments[g].begin; s < plan_->segments[g].end; ++s) {
     try {
       build_step(frame, s);
@@ -148,7 +157,7 @@ void Frame::build(int g) {
       rethrow_kernel_error(plan_->steps[s], error);
     }
   }
-  frame.bytes = offsets_.peak();
+  for (size_t m = 0; m < offsets_.size(); ++m) frame.memories[m].bytes = offsets_[m].peak();
 }
 
 void Frame::build_step(SegmentFrame& frame, int s) {
@@ -157,7 +166,7 @@ void Frame::build_step(SegmentFrame& frame, int s) {
   auto free_dead = [&] {
     for (int root : step.frees)
       if (offset_[root] >= 0) {
-        offsets_.release(static_cast<size_t>(offset_[root]), size_[root]);
+        offsets_[plan_->slots[root].memory].release(static_cast<size_t>(offset_[root]), size_[root]);
         offset_[root] = -1;
       }
   };
@@ -209,17 +218,18 @@ void Frame::build_step(SegmentFrame& frame, int s) {
       if (!(step.inplace >> i & 1) || step.inputs[i] < 0) continue;
       int root = plan_->slots[step.inputs[i]].root;
       if (offset_[root] < 0 || size_[root] != size_[slot] || !will_free(root)) continue;
+      if (plan_->slots[root].memory != step.memory) continue;
       offset = offset_[root];
       offset_[root] = -1;
       break;
     }
-    offset_[slot] = offset >= 0 ? offset : static_cast<int64_t>(offsets_.allocate(size_[slot]));
-    frame.placed.emplace_back(slot, static_cast<size_t>(offset_[slot]));
+    offset_[slot] = offset >= 0 ? offset : static_cast<int64_t>(offsets_[step.memory].allocate(size_[slot]));
+    frame.memories[step.memory].placed.emplace_back(slot, static_cast<size_t>(offset_[slot]));
   }
   size_t workspace = 0;
   if (shapes.workspace() > 0) {
-    workspace = offsets_.allocate(shapes.workspace());
-    offsets_.release(workspace, shapes.workspace());
+    workspace = offsets_[step.memory].allocate(shapes.workspace());
+    offsets_[step.memory].release(workspace, shapes.workspace());
   }
   frame.calls.push_back(
       {step.kernel, RunContext(step.node, env, args.inputs, args.outputs, args.captures, nullptr), workspace, s});

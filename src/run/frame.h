@@ -18,22 +18,29 @@ struct Call {
   int step;
 };
 
+/// What one segment needs of one memory (Plan::memories).
+struct MemoryFrame {
+  std::vector<std::pair<int, size_t>> placed;  ///< slot and offset in the block
+  size_t bytes = 0;
+  Block block;
+  void* base = nullptr;  ///< where calls and slots point to now
+};
+
+using BlockPools = std::vector<std::unique_ptr<BlockPool>>;  ///< one a memory
+
 /// One segment made concrete.
 struct SegmentFrame {
   bool built = false;
   std::vector<Shape> dims;        ///< of dim_sources, as it was built for
   std::vector<Tensor> contents;   ///< of content_sources, as it was built for
   std::vector<Call> calls;
-  std::vector<std::pair<int, size_t>> placed;  ///< slot and offset in the block
-  size_t bytes = 0;
-  Block block;
-  void* base = nullptr;           ///< where `calls` and slots point to now
+  std::vector<MemoryFrame> memories;
 };
 
 /// A plan made concrete for one set of input shapes: used by one run at a time.
 class Frame {
  public:
-  Frame(std::shared_ptr<const Plan> plan, BlockPool& blocks);
+  Frame(std::shared_ptr<const Plan> plan, BlockPools& blocks);
 
   RuntimeValue& slot(int id) { return slots_[id]; }
   /// Makes segment `g` fit the values that its sources have now (building it when they changed) and gives it memory.
@@ -53,7 +60,7 @@ class Frame {
   bool fits(int g) const;
   void remember(int g);
   void build(int g);
-  void rebase(SegmentFrame& segment);
+  void rebase(SegmentFrame& segment, int memory);
   void build_step(SegmentFrame& segment, int s);
   void evaluate_now(int s, size_t workspace);
 
@@ -62,7 +69,7 @@ class Frame {
   };
 
   std::shared_ptr<const Plan> plan_;
-  BlockPool& blocks_;
+  BlockPools& blocks_;
   std::vector<RuntimeValue> slots_;
   std::vector<RuntimeValue*> pointers_;
   std::vector<StepArgs> args_;
@@ -70,18 +77,7 @@ class Frame {
   std::vector<char> evaluated_;     ///< slot has its elements when the frame is built
   std::vector<int64_t> offset_;     ///< of roots placed in the segment being built; -1 otherwise
   std::vector<size_t> size_;
-  OffsetAllocator offsets_;
-};
-
-/// A kernel of a provider failed while running (Code::ep_fail): the next provider may do better.
-class ProviderFailure final : public Error {
- public:
-  ProviderFailure(std::string provider, const std::string& message)
-      : Error(Code::ep_fail, message), provider_(std::move(provider)) {}
-  const std::string& provider() const { return provider_; }
-
- private:
-  std::string provider_;
+  std::vector<OffsetAllocator> offsets_;  ///< one a memory
 };
 
 /// The message that wraps a kernel's error.

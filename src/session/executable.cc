@@ -19,7 +19,7 @@ class Builder {
   Builder(Model& model, const SessionOptions& options)
       : model_(model), options_(options), result_(std::make_shared<Executable>()) {}
 
-  std::shared_ptr<const Executable> build() {
+  std::shared_ptr<Executable> build() {
     result_->providers = choose_providers(options_, result_->placement);
     for (ActiveProvider& active : result_->providers) order_.push_back(active.provider.get());
     lap("providers");
@@ -32,6 +32,7 @@ class Builder {
     recorder_->finish();
     model_.graph.reset();
     lap("plan");
+    retire_idle();
     check_placement();
     return result_;
   }
@@ -99,7 +100,12 @@ class Builder {
       return std::make_shared<PlanSubgraph>(plan(*body));
     };
     nested.release = [&](const Tensor& constant) { release_pages(constant); };
-    return build_plan(graph, nested);
+    std::shared_ptr<const Plan> plan = build_plan(graph, nested);
+    for (const PlanCopy& copy : plan->copies)
+      result_->placement.copies.push_back({graph.name, plan->slots[static_cast<size_t>(copy.slot)].name,
+                                           plan->memories[static_cast<size_t>(copy.from)].name(),
+                                           plan->memories[static_cast<size_t>(copy.to)].name(), copy.bytes});
+    return plan;
   }
 
   /// The kernel of the first candidate that can build one; what the others said is recorded.
@@ -128,6 +134,21 @@ class Builder {
     if (fallback_policy(options_) == FallbackPolicy::warn)
       log(Severity::warning, log_threshold(options_), options_.log_id, text + ". The next provider runs it.");
     recorder_->declined(info.graph(), id, {provider.name(), "build failed", error.what()});
+    failures_.try_emplace(provider.name(), text);
+  }
+
+  /// A provider that failed to build all that it took is not active.
+  void retire_idle() {
+    for (auto& [name, cause] : failures_) {
+      bool runs = false;
+      for (const NodePlacement& node : result_->placement.nodes) runs |= node.provider == name;
+      if (runs) continue;
+      auto idle = std::find_if(result_->providers.begin(), result_->providers.end(),
+                               [&](const ActiveProvider& active) { return name == active.def->name; });
+      result_->retired.push_back(std::move(*idle));
+      result_->providers.erase(idle);
+      report_inactive(options_, result_->placement, {name, "build", cause, ""});
+    }
   }
 
   /// session.disable_cpu_ep_fallback and session.require_placement.
@@ -183,13 +204,31 @@ class Builder {
   std::shared_ptr<Executable> result_;
   std::vector<Provider*> order_;  ///< the CPU is the last
   std::optional<PlacementRecorder> recorder_;
+  std::map<std::string, std::string> failures_;  ///< provider -> its first failure to build a node
   Stopwatch watch_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Executable> build_executable(Model& model, const SessionOptions& options) {
-  return Builder(model, options).build();
+  SessionOptions left = options;
+  Placement failed;
+  for (;;) {
+    try {
+      auto executable = Builder(model, left).build();
+      executable->placement.inactive.insert(executable->placement.inactive.end(), failed.inactive.begin(),
+                                            failed.inactive.end());
+      return executable;
+    } catch (const ProviderFailure& failure) {
+      size_t erased = std::erase_if(left.providers, [&](const ProviderRequest& request) {
+        return request.name == failure.provider() && request.name != cpu_provider_def().name;
+      });
+      if (erased == 0 || model.source.bytes.empty()) throw;
+      report_inactive(options, failed, {failure.provider(), "build", failure.what(), ""});
+      ModelSource source = model.source;
+      model = load_again(source, load_options(options));
+    }
+  }
 }
 
 Severity log_threshold(const SessionOptions& options) {

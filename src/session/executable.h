@@ -24,6 +24,7 @@ struct ActiveProvider {
 /// keep the old one alive.
 struct Executable {
   std::vector<ActiveProvider> providers;  ///< in order of preference; outlive the plans, which are below
+  std::vector<ActiveProvider> retired;    ///< took nodes and could build none
   Placement placement;
   std::vector<PassRecord> passes;
   /// Creation phases with milliseconds, in order.
@@ -31,7 +32,8 @@ struct Executable {
   std::unique_ptr<Executor> executor;
 };
 
-/// Makes the providers, optimises the graph of `model`, places its nodes and builds the plans. The graph is used up.
+/// Makes the providers, optimises the graph of `model`, places its nodes and builds the plans. The graph is used up. A
+/// provider that fails as a whole is left out, if the options allow it: then the model is read again from memory.
 std::shared_ptr<const Executable> build_executable(Model& model, const SessionOptions& options);
 
 /// What the loader has to know of a session's options.

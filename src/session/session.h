@@ -73,6 +73,7 @@ class Session {
 
  private:
   void initialize();
+  OptionMap given_now(const ActiveProvider& active) const;
   std::shared_ptr<const Executable> rebuild(const SessionOptions& options) const;
   /// After `provider` failed in a run on `failed`: plans without it, unless another thread has done so.
   void leave_provider(const std::string& provider, const std::string& cause,

@@ -46,8 +46,23 @@ std::shared_ptr<const Executable> Session::rebuild(const SessionOptions& options
 std::vector<std::pair<std::string, OptionMap>> Session::provider_options() const {
   std::vector<std::pair<std::string, OptionMap>> list;
   auto executable = this->executable();
-  for (const ActiveProvider& active : executable->providers) list.emplace_back(active.def->name, active.options.all());
+  std::lock_guard lock(mutex_);
+  for (const ActiveProvider& active : executable->providers) {
+    // The requests have what was changed in place since.
+    auto request = std::find_if(options_.providers.begin(), options_.providers.end(),
+                                [&](const ProviderRequest& r) { return r.name == active.def->name; });
+    list.emplace_back(active.def->name, request == options_.providers.end()
+                                            ? active.options.all()
+                                            : OptionValues(active.def->name, active.def->schema(), request->options).all());
+  }
   return list;
+}
+
+OptionMap Session::given_now(const ActiveProvider& active) const {
+  std::lock_guard lock(mutex_);
+  for (const ProviderRequest& request : options_.providers)
+    if (request.name == active.def->name) return request.options;
+  return active.options.given();
 }
 
 void Session::set_providers(std::vector<ProviderRequest> requests) {
@@ -86,7 +101,7 @@ void Session::set_dynamic_options(const OptionMap& options) {
   next.optimized_model_path.clear();
   next.providers.clear();
   for (const ActiveProvider& active : now->providers)
-    next.providers.push_back({active.def->name, active.options.given()});
+    next.providers.push_back({active.def->name, given_now(active)});
   bool replan = false;
   for (const Change& change : changes) {
     auto request = std::find_if(next.providers.begin(), next.providers.end(),
@@ -115,7 +130,7 @@ void Session::leave_provider(const std::string& provider, const std::string& cau
   next.optimized_model_path.clear();
   next.providers.clear();
   for (const ActiveProvider& active : failed->providers)
-    if (provider != active.def->name) next.providers.push_back({active.def->name, active.options.given()});
+    if (provider != active.def->name) next.providers.push_back({active.def->name, given_now(active)});
   auto executable = std::const_pointer_cast<Executable>(rebuild(next));
   Placement& placement = executable->placement;
   placement.inactive = failed->placement.inactive;
