@@ -11,6 +11,7 @@ from epona import _epona
 from epona.devices import OrtAllocatorType, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
 from epona.ep_devices import OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, get_ep_devices
 from epona.io_binding import IOBinding
+from epona.placement import Placement
 from epona.ort_value import OrtValue, OrtValueVector
 from epona.session_options import adapter_feed
 from epona.sparse_tensor import SparseOrtValue
@@ -178,7 +179,9 @@ class Session:
                 ' \'session.record_ep_graph_assignment_info\' must be set to "1" to retrieve the assignment of nodes'
             )
         groups = []
-        for record in self._session.placement():
+        for record in Placement(self._session):
+            if not record["provider"]:
+                continue  # nothing runs it any more
             node = OrtEpAssignedNode(name=record["name"], domain=record["domain"], op_type=record["op_type"])
             groups.append(OrtEpAssignedSubgraph(ep_name=record["provider"], nodes=[node]))
         return groups

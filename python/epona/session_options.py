@@ -11,7 +11,6 @@ import numpy as np
 from epona import _epona
 from epona.ep_devices import Delegate, OrtEpDevice, OrtExecutionProviderDevicePolicy, choose_devices, set_delegate
 from epona.lora import LoraAdapter
-from epona.providers import get_all_providers
 
 _cancelled: weakref.WeakSet[_epona.SessionOptions] = weakref.WeakSet()
 _adapters: weakref.WeakKeyDictionary[_epona.RunOptions, list[LoraAdapter]] = weakref.WeakKeyDictionary()
@@ -135,8 +134,8 @@ def get_default_session_options() -> _epona.SessionOptions:
 def _native_add_provider(add):
     def add_provider(self: _epona.SessionOptions, name: str, options: Mapping[str, str]) -> None:
         """Adds a provider with options, after those added before."""
-        if name not in get_all_providers():
-            raise RuntimeError(f"Unknown Provider Type: {name}")
+        if not _epona.provider_is_known(name):
+            raise RuntimeError(f"Unknown Provider Type: {name}.{_epona.suggest_provider(name)}")
         add(self, name, options)
 
     return add_provider

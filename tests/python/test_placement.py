@@ -49,7 +49,7 @@ def test_every_node_is_accounted_for(session):
     assert rows["three"]["vanished"] == "folded into a constant by constant_folding"
     assert rows["same"]["vanished"] == "removed by eliminate_identity"
     assert rows["unread"]["vanished"].startswith("removed by eliminate_dead_nodes")
-    assert "fuse_activation" in rows["relu"]["fused_by"] and rows["relu"]["provider"] == CPU
+    assert rows["relu"]["fused_by"] and rows["relu"]["provider"] == CPU and "Conv" in rows["relu"]["runs_as"]
     assert rows["conv"]["inputs"] == ["x", "w", "b"] and rows["conv"]["outputs"] == ["c"]
     for node in placement:
         assert bool(node["provider"]) != bool(node["vanished"]), node
