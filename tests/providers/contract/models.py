@@ -4,12 +4,12 @@ import numpy as np
 from onnx import numpy_helper, parser
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
-W = {"w": (4, 3, 3, 3), "b": (4,), "m": (8, 5)}
+W = {"kernel": (4, 3, 3, 3), "bias": (4,), "matrix": (8, 5)}
 
 TEXTS = {
     "chain": "g (float[N,8] x) => (float[N,8] y) { a = Add(x, x)  b = Sigmoid(a)  y = Mul(b, x) }",
-    "matmul": "g (float[N,8] x) => (float[N,5] y) { p = MatMul(x, m)  y = Relu(p) }",
-    "conv": "g (float[N,3,6,6] x) => (float[N,4,6,6] y) { c = Conv<pads=[1,1,1,1]>(x, w, b)  y = Relu(c) }",
+    "matmul": "g (float[N,8] x) => (float[N,5] y) { p = MatMul(x, matrix)  y = Relu(p) }",
+    "conv": "g (float[N,3,6,6] x) => (float[N,4,6,6] y) { c = Conv<pads=[1,1,1,1]>(x, kernel, bias)  y = Relu(c) }",
     "two_outputs": "g (float[N,8] x) => (float[N,8] y, float[N,8] z) { y = Neg(x)  z = Abs(y) }",
     "output_is_input": "g (float[N,8] x) => (float[N,8] x, float[N,8] y) { y = Exp(x) }",
     "diamond": "g (float[N,8] x) => (float[N,8] y) { a = Neg(x)  b = Abs(a)  c = Exp(a)  d = Sub(b, c)  y = Add(d, a) }",
