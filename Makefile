@@ -21,7 +21,7 @@ export CCACHE_BASEDIR ?= $(ROOT)
 export CCACHE_NOHASHDIR ?= 1
 endif
 
-.PHONY: all setup deps configure build install demo test check bench asan tsan lint format clean help
+.PHONY: all setup deps configure build install demo test test-browser check bench asan tsan lint format clean help
 
 all: install  ## build everything and install the package into .venv
 
@@ -79,6 +79,10 @@ asan tsan: deps .venv/.ready  ## C++ tests under address and undefined-behaviour
 	@[ -e build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build build/$@ -j $(JOBS)
 	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
+
+test-browser: install  ## check the placement page in headless Chromium
+	@scripts/setup.sh browser
+	@$(PY) -m pytest -q tests/python/test_placement.py -k browser
 
 lint: build  ## clang-format and clang-tidy: FILES=... or all
 	@scripts/setup.sh lint

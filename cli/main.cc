@@ -22,6 +22,7 @@ constexpr const char* kUsage =
 
 Options of all but info:
   --providers A,B   providers in order of preference (default CPUExecutionProvider)
+  --option P.K=V    an option of provider P; `epona providers P` lists them
   --threads N       threads (default: as many as this process may use)
   --level L         none, basic, extended, layout, all (default all)
   --dim name=N      size of a symbolic dimension of made-up inputs (default 1)

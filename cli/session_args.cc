@@ -1,9 +1,11 @@
+#include <algorithm>
+
 #include "commands.h"
 
 namespace epona::cli {
 
 std::vector<OptionSpec> session_specs(std::vector<OptionSpec> more) {
-  for (OptionSpec spec : {OptionSpec{"providers", true}, {"threads", true}, {"level", true}, {"dim", true},
+  for (OptionSpec spec : {OptionSpec{"providers", true}, {"option", true}, {"threads", true}, {"level", true}, {"dim", true},
                           {"config", true}, {"log", true}, {"dump", true}, {"disable", true}, {"json", false}})
     more.push_back(spec);
   return more;
@@ -34,6 +36,15 @@ SessionOptions session_options(const Args& args) {
     size_t comma = std::min(names.find(',', at), names.size());
     options.providers.push_back({names.substr(at, comma - at), {}});
     at = comma + 1;
+  }
+  for (const std::string& text : args.all("option")) {
+    auto [key, value] = split_pair(text, "option");
+    size_t dot = key.find('.');
+    auto request = std::find_if(options.providers.begin(), options.providers.end(),
+                                [&](const ProviderRequest& r) { return r.name == key.substr(0, dot); });
+    if (dot == std::string::npos || request == options.providers.end())
+      throw UsageError{"--option needs PROVIDER.KEY=VALUE for a provider named by --providers, not '" + text + "'"};
+    request->options[key.substr(dot + 1)] = value;
   }
   return options;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install what a fresh Debian 12 lacks: `setup.sh build` (default) or `setup.sh lint`.
+# Install what a fresh Debian 12 lacks: `setup.sh build` (default), `setup.sh lint` or `setup.sh browser`.
 set -euo pipefail
 
 packages=()
@@ -32,8 +32,11 @@ assert (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists()' 2>/d
     need clang-tidy clang-tidy
     need clang-format clang-format
     ;;
+  browser)
+    need chromium chromium
+    ;;
   *)
-    echo "usage: $0 [build|lint]" >&2
+    echo "usage: $0 [build|lint|browser]" >&2
     exit 2
     ;;
 esac

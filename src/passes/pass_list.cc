@@ -10,7 +10,7 @@ const std::vector<Pass>& all_passes() {
       {"eliminate_common_subexpressions", OptLevel::basic, eliminate_common_subexpressions, true},
       {"eliminate_dead_nodes", OptLevel::basic, eliminate_dead_nodes, true},
       // Before the float forms of quantised operators are built.
-      {"quantized_nhwc", OptLevel::layout, quantized_nhwc},
+      {"quantized_nhwc", OptLevel::layout, quantized_nhwc, false, true},
       // Fusions go here: they see a clean graph and may leave dead nodes.
       {"fuse_layer_norm", OptLevel::extended, fuse_layer_norm},
       {"fuse_gelu", OptLevel::extended, fuse_gelu},

@@ -119,24 +119,35 @@ void NodeTrace::after_rebuild(const Graph& graph, const std::string& by) {
     if (!state.names[id].empty()) by_name.emplace(state.names[id], id);
   }
   std::vector<Entry> entries(graph.nodes.size());
-  auto is_reorder = [](const Node& node) { return node.domain == "epona" && node.op.starts_with("Reorder"); };
-  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
-    const Node& node = graph.nodes[id];
-    if (node.removed) continue;
-    NodeId was = kNone;
-    if (!is_reorder(node) && !node.outputs.empty() && node.outputs[0] != kNone) was = made_by[node.outputs[0]];
-    if (auto named = by_name.find(node.name); was == kNone && named != by_name.end()) was = named->second;
-    if (was == kNone || now[was] != kNone) {
-      entries[id].inserted = by;
-      continue;
-    }
+  // Changes of layout that the pass put at the edges: "x_to_nhwc", "x_from_nchwc".
+  auto is_reorder = [&](const Node& node) {
+    return (node.op == "Transpose" || node.op.starts_with("Reorder")) &&
+           (node.name.ends_with("_nhwc") || node.name.ends_with("_nchwc")) && !by_name.contains(node.name);
+  };
+  auto carry_over = [&](NodeId id, NodeId was) {
     now[was] = id;
     entries[id] = std::move(state.entries[was]);
+  };
+  const auto count = static_cast<NodeId>(graph.nodes.size());
+  for (NodeId id = 0; id < count; ++id) {
+    auto named = by_name.find(graph.nodes[id].name);
+    if (!graph.nodes[id].removed && named != by_name.end() && now[named->second] == kNone) carry_over(id, named->second);
+  }
+  for (NodeId id = 0; id < count; ++id) {
+    const Node& node = graph.nodes[id];
+    if (node.removed || !entries[id].origins.empty()) continue;
+    NodeId was = node.outputs.empty() || node.outputs[0] == kNone || is_reorder(node) ? kNone : made_by[node.outputs[0]];
+    if (was != kNone && now[was] == kNone)
+      carry_over(id, was);
+    else
+      entries[id].inserted = by;
   }
   std::vector<Entry> gone = std::move(state.entries);
   state.entries = std::move(entries);
+  std::vector<NodeId> vanished;
   for (NodeId id = 0; id < old; ++id) {
     if (now[id] != kNone) continue;
+    vanished.push_back(id);
     NodeId absorber = kNone;
     for (ValueId output : state.outputs[id]) {
       NodeId producer = output == kNone ? kNone : graph.values[output].producer;
@@ -147,8 +158,12 @@ void NodeTrace::after_rebuild(const Graph& graph, const std::string& by) {
     for (ValueId input : state.inputs[id])
       if (absorber == kNone && input != kNone && made_by[input] != kNone) absorber = now[made_by[input]];
     now[id] = absorber;
-    absorb(state, gone[id].origins, absorber, by);
   }
+  // What follows nothing (the conversion of a weight) went into its reader.
+  for (NodeId reader = old - 1; reader >= 0; --reader)
+    for (ValueId input : state.inputs[reader])
+      if (input != kNone && made_by[input] != kNone && now[made_by[input]] == kNone) now[made_by[input]] = now[reader];
+  for (NodeId id : vanished) absorb(state, gone[id].origins, now[id], by);
 }
 
 void NodeTrace::tidy(Graph& graph) {

@@ -240,11 +240,20 @@ def cli(*words):
     return subprocess.run([program, *words], capture_output=True, text=True, check=False)
 
 
-def test_command_line():
+def test_command_line(tmp_path):
     assert "CPUExecutionProvider" in cli("doctor").stdout
     assert [row["name"] for row in json.loads(cli("doctor", "--json").stdout)["providers"]] == epona.get_all_providers()
     schema = json.loads(cli("providers", "CUDAExecutionProvider", "--json").stdout)
     assert schema["CUDAExecutionProvider"] == epona.get_provider_schema("CUDAExecutionProvider")
     assert "gpu_mem_limit" in cli("providers", "CUDAExecutionProvider").stdout
+    path = tmp_path / "model.onnx"
+    path.write_bytes(MODEL)
+    explained = json.loads(cli("explain", path, "--providers", f"CUDAExecutionProvider,{CPU}", "--json").stdout)
+    assert explained["inactive"][0]["provider"] == "CUDAExecutionProvider"
+    assert [node["op_type"] for node in explained["nodes"]] == ["Add", "Sub"]
+    page = tmp_path / "placement.html"
+    assert cli("explain", path, "--html", page).returncode == 0 and "<svg" not in page.read_text()[:200]
+    assert "whole number" in cli("explain", path, "--providers", "CUDAExecutionProvider",
+                                 "--option", "CUDAExecutionProvider.device_id=x").stderr
     wrong = cli("providers", "cuda")
     assert wrong.returncode == 2 and "CUDAExecutionProvider" in wrong.stderr
