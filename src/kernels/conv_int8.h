@@ -54,6 +54,24 @@ class ConvInt8 {
   int64_t depth_, in_group_, out_group_;  // depth: terms of one sum
 };
 
+/// Winograd's F(2, 3) in integers, exact: 3x3, stride 1, undilated, groups = 1, with u8 or s8 output. 2.25 times fewer
+/// multiplications of 16 bits; not for processors that multiply bytes four at a time.
+class WinogradInt8 {
+ public:
+  /// `zeros`: the weights have zero points.
+  static bool supports(const ConvParams& params, Int8ConvTypes types, bool zeros);
+  WinogradInt8(const ConvParams& params, Int8ConvTypes types) : p_(params), types_(types) {}
+
+  size_t packed_bytes() const;
+  void pack(const void* weights, const void* zeros, int64_t zero_stride, void* packed) const;
+  size_t workspace_bytes(const ConvImage& image, int threads) const;
+  void run(const ConvImage& image, const Int8ConvCall& call, ThreadPool& pool) const;
+
+ private:
+  ConvParams p_;
+  Int8ConvTypes types_;
+};
+
 /// Depthwise convolution, groups = input channels = output channels, with u8 or s8 output.
 class DepthwiseInt8 {
  public:

@@ -116,6 +116,37 @@ HWY_NOINLINE void tile(const Tile& t) {
   }
 }
 
+#if HWY_TARGET > HWY_AVX3_DL
+/// As tile(), B of 16 bits.
+template <int kMr>
+HWY_NOINLINE void wide_tile(const Tile& t) {
+  constexpr D d;
+  constexpr D16 d16;
+  V sum[kMr][2];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kMr; ++r) sum[r][0] = sum[r][1] = hn::Zero(d);
+  const uint8_t* HWY_RESTRICT a[kMr];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kMr; ++r) a[r] = t.a + r * t.lda;
+  const int16_t* HWY_RESTRICT b = reinterpret_cast<const int16_t*>(t.b);
+  const int64_t bytes = t.groups * 4;
+  for (int64_t i = 0; i < bytes; i += 4, b += 4 * kLanes) {
+    const auto b0 = hn::LoadU(d16, b), b1 = hn::LoadU(d16, b + 2 * kLanes);
+    HWY_UNROLL(16)
+    for (int r = 0; r < kMr; ++r) {
+      const V x = broadcast4(a[r] + i);
+      sum[r][0] = multiply_add(x, b0, sum[r][0]);
+      sum[r][1] = multiply_add(x, b1, sum[r][1]);
+    }
+  }
+  HWY_UNROLL(16)
+  for (int r = 0; r < kMr; ++r) {
+    hn::StoreU(sum[r][0], d, t.sums + r * t.ld);
+    hn::StoreU(sum[r][1], d, t.sums + r * t.ld + kLanes);
+  }
+}
+#endif
+
 void pack_a(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_signed, uint8_t* out, int64_t out_ld,
             int32_t* row_sums) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -473,6 +504,9 @@ template <int kMr>
 void fill(Kernels& table) {
   table.tile[kMr][0][0] = tile<kMr, 1, 1>;
   table.tile[kMr][1][0] = tile<kMr, 2, 1>;
+#if HWY_TARGET > HWY_AVX3_DL
+  table.wide_tile[kMr] = wide_tile<kMr>;
+#endif
   if constexpr (kMr <= 2) table.tile[kMr][1][1] = tile<kMr, 2, 2>;
   if constexpr (kMr == 1) table.tile[kMr][1][2] = tile<kMr, 2, 4>;
   if constexpr (kMr < kRows) fill<kMr + 1>(table);

@@ -71,6 +71,8 @@ struct Kernels {
   int a_bytes;   ///< of one value of packed A: 1 (unsigned) or 2 (signed)
   int a_offset;  ///< what pack_a adds to signed A
   void (*tile[kMaxRows + 1][2][3])(const Tile&);  ///< [rows][vectors per panel - 1][log2(panels)]
+  /// [rows]: both sides of 16 bits, two vectors wide; none where `group` is 4.
+  void (*wide_tile[kMaxRows + 1])(const Tile&);
   void (*panel[2])(const PanelRows&);             ///< [vectors per panel - 1]
   /// Packs rows of A (k values each, padded with zeros to whole groups) and sums them up.
   void (*pack_a)(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_signed, uint8_t* out, int64_t out_ld,

@@ -45,7 +45,7 @@ void check(Random& random, const Case& c) {
   call.x_scale = 0.5f;
   call.packed = packed.data();
   if (random.flip()) call.bias = bias.data();
-  call.output = std::is_same_v<Conv, DepthwiseInt8> ? random.flip() ? Int8Output::u8 : Int8Output::s8
+  call.output = !std::is_same_v<Conv, ConvInt8> ? random.flip() ? Int8Output::u8 : Int8Output::s8
                                                     : static_cast<Int8Output>(random.below(4));
   call.scale = scale.data();
   if (call.output == Int8Output::f32 && random.flip()) call.shift = shift.data();
@@ -141,6 +141,30 @@ TEST(DepthwiseInt8, MatchesExactSums) {
     for (int i = 0; i < 300 && !::testing::Test::HasFatalFailure(); ++i)
       check<DepthwiseInt8>(random, random_case(random, true));
   });
+}
+
+TEST(WinogradInt8, MatchesExactSums) {
+  for_each_isa([] {
+    Random random(8);
+    for (int i = 0; i < 60 && !::testing::Test::HasFatalFailure(); ++i) {
+      Case c = random_case(random, false);
+      c.p = ConvParams();
+      c.p.in_channels = random.pick({32, 64, 160}), c.p.out_channels = random.pick({32, 64, 96});
+      c.p.kernel_h = c.p.kernel_w = 3;
+      ConvImage& im = c.image;
+      im.pad_top = random.below(3), im.pad_left = random.below(3);
+      im.out_h = std::max<int64_t>(1, im.in_h + im.pad_top - 2 + random.below(3));
+      im.out_w = std::max<int64_t>(1, im.in_w + im.pad_left - 2 + random.below(3));
+      if (WinogradInt8::supports(c.p, {}, true)) check<WinogradInt8>(random, c);
+    }
+  });
+}
+
+TEST(WinogradInt8, LeavesSumsThatDoNotFit) {
+  ConvParams p;
+  p.kernel_h = p.kernel_w = 3;
+  p.in_channels = 2048, p.out_channels = 64;
+  EXPECT_FALSE(WinogradInt8::supports(p, {}, false));
 }
 
 TEST(ConvInt8, LargeProducts) {

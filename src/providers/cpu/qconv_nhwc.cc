@@ -42,6 +42,8 @@ class QConvNhwc final : public Kernel {
     call_.high = static_cast<int32_t>(info.attr("high", 255));
     if (DepthwiseInt8::supports(p))
       conv_.emplace(DepthwiseInt8(p, types));
+    else if (WinogradInt8::supports(p, types, zero != nullptr) && has_tiles(info))
+      conv_.emplace(WinogradInt8(p, types));
     else
       conv_.emplace(ConvInt8(p, types));
     std::visit(
@@ -80,6 +82,15 @@ class QConvNhwc final : public Kernel {
   bool reads_constant(int input) const override { return input == 0; }
 
  private:
+  /// Whether the image is large enough for Winograd's larger weights: few tiles (of 2 x 2) do not pay for reading them.
+  bool has_tiles(const NodeInfo& info) const {
+    constexpr int64_t kFewTiles = 32, kManyChannels = 256;
+    const auto x = info.in(0).static_shape();
+    if (!x || x->rank() != kernel_.rank() + 2) return in_channels_ <= kManyChannels;
+    const ConvImage image = image_of(*x, info.node());
+    return image.batch * ((image.out_h + 1) / 2) * ((image.out_w + 1) / 2) >= kFewTiles;
+  }
+
   ConvImage image_of(const Shape& x, const Node& node) const {
     const Window w = slide(window_, node, x, kernel_, 1);
     const Shape2 in = Shape2::of(w.in, 1), out = Shape2::of(w.out, 1), pad = Shape2::of(w.pad, 0);
@@ -92,7 +103,7 @@ class QConvNhwc final : public Kernel {
   Int8ConvCall call_;
   std::vector<float> scale_;
   std::vector<int32_t> bias_;
-  std::optional<std::variant<ConvInt8, DepthwiseInt8>> conv_;
+  std::optional<std::variant<ConvInt8, DepthwiseInt8, WinogradInt8>> conv_;
   std::shared_ptr<void> packed_;
 };
 
