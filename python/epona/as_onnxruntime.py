@@ -1,5 +1,6 @@
 """`python -m epona.as_onnxruntime script.py ARGS` (or `-m module ARGS`) runs a program with Epona as its onnxruntime."""
 
+import os
 import runpy
 import sys
 import types
@@ -21,7 +22,7 @@ def main() -> None:
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return
     sys.argv = arguments
-    sys.path[0] = __import__("os").path.dirname(__import__("os").path.abspath(arguments[0]))
+    sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
     runpy.run_path(arguments[0], run_name="__main__")
 
 
