@@ -55,11 +55,7 @@ REASONS = [
 ]
 
 # Signatures that differ on purpose.
-SIGNATURES = [
-    (r"[\w.]+:OrtValue\.__dlpack__", "takes the newer arguments of the protocol too and ignores them"),
-    (r"[\w.]+:\w+", "keyword names or annotations only"),
-    (r"[\w.]+:AdapterFormat\.\w+", "keyword names or annotations only"),
-]
+SIGNATURES: list[tuple[str, str]] = []
 
 SUBMODULES = {
     "onnxruntime.quantization": "makes quantised models; use onnxruntime's package for that, Epona runs the result",

@@ -215,6 +215,7 @@ SAME = [
     Row("add_provider of an unknown name", options(lambda so: so.add_provider("FooExecutionProvider", {}))),
     Row("add_provider with a number as a value", options(lambda so: so.add_provider("CPUExecutionProvider", {"a": 1}))),
     Row("add_provider_for_devices([])", options(lambda so: so.add_provider_for_devices([], {}))),
+    Row("disable_cpu_ep_fallback with nothing else", with_config("session.disable_cpu_ep_fallback", "1")),
     Row("disable_cpu_ep_fallback with CUDA missing", with_config("session.disable_cpu_ep_fallback", "1", providers=["CUDAExecutionProvider"])),
     # run()
     Row("run(None)", run(FEED)),
