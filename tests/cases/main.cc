@@ -1,5 +1,5 @@
 // Runs .case files (see case_file.h) at every optimisation level and on every instruction-set tier of this CPU.
-//   epona_cases [--isa TIER] [--level N] [--only TEXT] [-v] FILE_OR_FOLDER...
+//   epona_cases [--isa TIER] [--level N] [--provider NAME]... [--only TEXT] [-v] FILE_OR_FOLDER...
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 struct Settings {
   std::vector<std::string> isas;
   std::vector<OptLevel> levels = {OptLevel::none, OptLevel::basic, OptLevel::extended, OptLevel::all};
+  std::vector<std::string> providers;  ///< besides the CPU, at every level
   std::string only;
   bool verbose = false;
 };
@@ -96,9 +97,9 @@ std::string run_wanted(const Case& c, const Session& session) {
 }
 
 /// Empty when the case passes, else what went wrong.
-std::string run_case(const Case& c, OptLevel level) {
+std::string run_case(const Case& c, OptLevel level, const std::string& provider = "") {
   fs::path saved;
-  if (c.keep || !c.becomes.empty()) saved = fs::temp_directory_path() / cat("epona_case_", getpid(), ".onnx");
+  if (provider.empty() && (c.keep || !c.becomes.empty())) saved = fs::temp_directory_path() / cat("epona_case_", getpid(), ".onnx");
   std::string problem;
   try {
     std::string bytes = parse_model(c.model);
@@ -107,6 +108,9 @@ std::string run_case(const Case& c, OptLevel level) {
     options.intra_op_threads = 2;
     options.log_severity = 3;
     options.optimized_model_path = saved.string();
+    if (!provider.empty()) options.providers.push_back({provider, {}});
+    // Whatever fails on a provider must not be hidden by the CPU behind it.
+    if (!provider.empty()) options.config["session.fallback"] = "forbid";
     Session session(std::as_bytes(std::span(bytes)), options);
     problem = check_graph(c, bytes, saved, level);
     if (problem.empty()) problem = run_wanted(c, session);
@@ -171,6 +175,10 @@ int run_files(const std::vector<std::string>& files, const Settings& settings) {
         if (auto problem = run_case(c, level); !problem.empty())
           problems[problem] += cat(problems[problem].empty() ? "" : " ", isa, "/", level_name(level));
     }
+    for (const std::string& provider : settings.providers)
+      for (OptLevel level : settings.levels)
+        if (auto problem = run_case(c, level, provider); !problem.empty())
+          problems[problem] += cat(problems[problem].empty() ? "" : " ", provider, "/", level_name(level));
     for (auto& [problem, where] : problems)
       std::printf("FAILED %s:%d: %s: %s [%s]\n", c.file.c_str(), c.line, c.name.c_str(), problem.c_str(), where.c_str());
     ++(problems.empty() ? passed : failed);
@@ -188,6 +196,8 @@ int main(std::vector<std::string> args) {
       settings.isas = {next()};
     else if (args[i] == "--level")
       settings.levels = {static_cast<OptLevel>(std::stoi(next()))};
+    else if (args[i] == "--provider")
+      settings.providers.push_back(next());
     else if (args[i] == "--only")
       settings.only = next();
     else if (args[i] == "-v")
@@ -201,6 +211,7 @@ int main(std::vector<std::string> args) {
     else
       for (const char* name : available_isas()) settings.isas.push_back(name);
   }
+  setenv("EPONA_TEST_PROVIDERS", "1", 1);
   return run_files(find_files(paths), settings);
 }
 
