@@ -83,6 +83,7 @@ class IoBinding {
       else
         results[output.position] = output.value;
     }
+    auto before = session.executable();
     try {
       nb::gil_scoped_release release;
       session.run_positional(inputs_, results, options);
@@ -92,6 +93,7 @@ class IoBinding {
     }
     for (Output& output : outputs_)
       if (!output.fixed) output.value = results[output.position];
+    warn_of_left_providers(session, *before);
   }
 
  private:

@@ -73,7 +73,7 @@ std::vector<ActiveProvider> choose_providers(const SessionOptions& options, Plac
       report_inactive(options, placement, {request.name, "start", error.what(), ""});
     }
   }
-  if (cpu_asked && config_value(options, "session.disable_cpu_ep_fallback") == "1" && options.providers.size() > 1)
+  if (cpu_asked && config_value(options, "session.disable_cpu_ep_fallback") == "1")
     fail(Code::invalid_argument, "Conflicting session configuration: explicitly added the CPU EP to the session, but also "
                                  "disabled fallback to the CPU EP via session configuration options.");
   if (!is_active(kCpu)) {

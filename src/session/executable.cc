@@ -154,10 +154,7 @@ class Builder {
   /// session.disable_cpu_ep_fallback and session.require_placement.
   void check_placement() const {
     PlacementReport report{"the model", result_->placement, result_->passes, result_->creation_times};
-    bool cpu_only = std::all_of(options_.providers.begin(), options_.providers.end(), [&](const ProviderRequest& request) {
-      return request.name == cpu()->name();
-    });
-    if (config_value(options_, "session.disable_cpu_ep_fallback") == "1" && !(cpu_only && !options_.providers.empty()))
+    if (config_value(options_, "session.disable_cpu_ep_fallback") == "1")
       for (const NodePlacement& node : result_->placement.nodes)
         if (node.provider == cpu()->name())
           fail(Code::fail, "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU "

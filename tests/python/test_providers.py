@@ -143,8 +143,9 @@ def test_fallback_may_be_forbidden_or_silent():
         epona.InferenceSession(MODEL, config(fallback="forbidden"), providers=wanted)
     with pytest.raises(errors.Fail, match="assigned to the default CPU EP"):
         epona.InferenceSession(MODEL, config(disable_cpu_ep_fallback="1"), providers=["CUDAExecutionProvider"])
-    with pytest.raises(errors.InvalidArgument, match="Conflicting session configuration"):
-        epona.InferenceSession(MODEL, config(disable_cpu_ep_fallback="1"), providers=wanted)
+    for explicit in (wanted, [CPU]):
+        with pytest.raises(errors.InvalidArgument, match="Conflicting session configuration"):
+            epona.InferenceSession(MODEL, config(disable_cpu_ep_fallback="1"), providers=explicit)
 
 
 def test_names():
