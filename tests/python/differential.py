@@ -216,6 +216,7 @@ SAME = [
     Row("add_provider with a number as a value", options(lambda so: so.add_provider("CPUExecutionProvider", {"a": 1}))),
     Row("add_provider_for_devices([])", options(lambda so: so.add_provider_for_devices([], {}))),
     Row("disable_cpu_ep_fallback with nothing else", with_config("session.disable_cpu_ep_fallback", "1")),
+    Row("disable_cpu_ep_fallback with the CPU named", with_config("session.disable_cpu_ep_fallback", "1", providers=CPU)),
     Row("disable_cpu_ep_fallback with CUDA missing", with_config("session.disable_cpu_ep_fallback", "1", providers=["CUDAExecutionProvider"])),
     # run()
     Row("run(None)", run(FEED)),
@@ -464,14 +465,6 @@ DIFFERENT = [
         "InvalidArgument with the prefix, the path and the cause",
         "the message says what to do",
         "InvalidArgument",
-    ),
-    Row(
-        "`session.disable_cpu_ep_fallback` with providers=['CPUExecutionProvider']",
-        with_config("session.disable_cpu_ep_fallback", "1", providers=CPU),
-        "InvalidArgument",
-        "runs on the CPU",
-        "nothing falls back where the CPU alone was asked for",
-        CPU,
     ),
     Row(
         "a value for an initialiser that has another shape (add_initializer)",
