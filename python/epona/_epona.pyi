@@ -3,6 +3,7 @@ import enum
 from typing import overload
 
 from epona.capi.onnxruntime_pybind11_state import (
+    DeviceReset as DeviceReset,
     EPFail as EPFail,
     EngineError as EngineError,
     Fail as Fail,
@@ -18,9 +19,10 @@ from epona.capi.onnxruntime_pybind11_state import (
     NotImplemented as NotImplemented,
     RuntimeException as RuntimeException
 )
+from epona import session_options as _options
 
 
-class GraphOptimizationLevel(enum.Enum):
+class GraphOptimizationLevel(enum.IntEnum):
     ORT_DISABLE_ALL = 0
 
     ORT_ENABLE_BASIC = 1
@@ -31,12 +33,12 @@ class GraphOptimizationLevel(enum.Enum):
 
     ORT_ENABLE_ALL = 99
 
-class ExecutionMode(enum.Enum):
+class ExecutionMode(enum.IntEnum):
     ORT_SEQUENTIAL = 0
 
     ORT_PARALLEL = 1
 
-class ExecutionOrder(enum.Enum):
+class ExecutionOrder(enum.IntEnum):
     DEFAULT = 0
 
     PRIORITY_BASED = 1
@@ -73,10 +75,17 @@ class SessionOptions:
     def execution_mode(self, arg: ExecutionMode, /) -> None: ...
 
     @property
-    def execution_order(self) -> ExecutionOrder: ...
+    def execution_order(self) -> ExecutionOrder:
+        """Nodes run in the order of the plan; the setting is kept."""
 
     @execution_order.setter
     def execution_order(self, arg: ExecutionOrder, /) -> None: ...
+
+    @property
+    def use_per_session_threads(self) -> bool: ...
+
+    @use_per_session_threads.setter
+    def use_per_session_threads(self, arg: bool, /) -> None: ...
 
     @property
     def enable_cpu_mem_arena(self) -> bool: ...
@@ -141,6 +150,9 @@ class SessionOptions:
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Sets a configuration entry."""
 
+    def add_initializer(self, name: str, ort_value: object) -> None:
+        """Takes a value in the place of the model's initialiser of that name."""
+
     def get_session_config_entry(self, key: str) -> str:
         """The value of a configuration entry; RuntimeError when it is not set."""
 
@@ -150,11 +162,36 @@ class SessionOptions:
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
         """Fixes a symbolic dimension of the inputs by its denotation."""
 
-    def add_provider(self, name: str, options: Mapping[str, str]) -> None: ...
+    def config_or(self, arg0: str, arg1: str, /) -> str: ...
 
     def has_providers(self) -> bool: ...
 
     def has_config(self, arg0: str, arg1: str, /) -> bool: ...
+
+    def has_config_key(self, arg: str, /) -> bool: ...
+
+    def config_value(self, arg0: str, arg1: str, /) -> str: ...
+
+    add_external_initializers = _options.add_external_initializers
+
+    add_external_initializers_from_files_in_memory = _options.add_external_initializers_from_files_in_memory
+
+    add_provider_for_devices = _options.add_provider_for_devices
+
+    clear_ep_context_data_read_func = _options.clear_ep_context_data_read_func
+
+    register_custom_ops_library = _options.register_custom_ops_library
+
+    set_ep_context_data_read_func = _options.set_ep_context_data_read_func
+
+    set_load_cancellation_flag = _options.set_load_cancellation_flag
+
+    set_provider_selection_policy = _options.set_provider_selection_policy
+
+    set_provider_selection_policy_delegate = _options.set_provider_selection_policy_delegate
+
+    def add_provider(self, name: str, options: Mapping[str, str]) -> None:
+        """Adds a provider with options, after those added before."""
 
 class RunOptions:
     """Options of one run."""
@@ -197,9 +234,15 @@ class RunOptions:
     @only_execute_path_to_fetches.setter
     def only_execute_path_to_fetches(self, arg: bool, /) -> None: ...
 
-    def add_run_config_entry(self, key: str, value: str) -> None: ...
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Sets a configuration entry of the run."""
 
     def get_run_config_entry(self, key: str) -> str: ...
+
+    add_active_adapter = _options.add_active_adapter
+
+def set_seed(seed: int) -> None:
+    """Sets the seed of random operators whose node has none."""
 
 def set_default_logger_severity(severity: int) -> None:
     """
@@ -210,14 +253,47 @@ class OrtValue:
     """A tensor, sequence or map in the runtime's memory."""
 
     @staticmethod
-    def ortvalue_from_numpy(array: object) -> OrtValue:
+    def ortvalue_from_numpy(array: object, device: object | None = None) -> OrtValue:
         """Shares the memory of a numpy array."""
 
     @staticmethod
-    def ortvalue_from_shape_and_type(shape: Sequence[int], type: int) -> OrtValue: ...
+    def ortvalue_from_numpy_with_onnx_type(array: object, onnx_element_type: int) -> OrtValue:
+        """
+        Shares the memory of an array and takes its bits for another type of that size.
+        """
+
+    @staticmethod
+    def ortvalue_from_shape_and_onnx_type(shape: Sequence[int], type: int, device: object | None = None) -> OrtValue:
+        """An uninitialised tensor."""
+
+    @staticmethod
+    def ortvalue_from_sequence(items: Sequence) -> OrtValue:
+        """A sequence of arrays or OrtValues, copied."""
+
+    @staticmethod
+    def ortvalue_from_map(keys: object, values: object) -> OrtValue:
+        """A map, from the arrays of its keys and values."""
+
+    @staticmethod
+    def ortvalue_none() -> OrtValue:
+        """An optional value that is absent."""
+
+    @staticmethod
+    def from_dlpack(data: object, is_bool_tensor: bool = False) -> OrtValue:
+        """Shares the memory of an object that has __dlpack__."""
+
+    def to_dlpack(self) -> object: ...
+
+    def __dlpack__(self, **kwargs) -> object:
+        """A capsule of the DLPack protocol; the memory is shared."""
+
+    def __dlpack_device__(self) -> tuple:
+        """(1, 0): host memory."""
 
     def numpy(self) -> object:
         """The value as numpy sees it; tensors share memory."""
+
+    def to_sequence(self) -> list[OrtValue]: ...
 
     def shape(self) -> list[int]: ...
 
@@ -239,7 +315,10 @@ class OrtValue:
 
     def tensor_size_in_bytes(self) -> int: ...
 
-    def update_inplace(self, array: object) -> None: ...
+    def update_inplace(self, data: object) -> None:
+        """
+        Copies an array or OrtValue of the same type and size into this memory.
+        """
 
 class NodeArg:
     """Name, type and shape of an input or output."""
@@ -254,8 +333,6 @@ class NodeArg:
     def shape(self) -> list: ...
 
     def __repr__(self) -> str: ...
-
-    def __str__(self) -> str: ...
 
 class ModelMetadata:
     """What a model says about itself."""
@@ -304,13 +381,20 @@ class Session:
 
     def provider_options(self) -> list[tuple[str, dict[str, str]]]: ...
 
-    def set_providers(self, requests: Sequence[tuple[str, dict[str, str]]]) -> None: ...
+    def set_providers(self, requests: Sequence[tuple[str, Mapping[str, str]]]) -> None: ...
 
-    def set_dynamic_options(self, options: dict[str, str]) -> None: ...
+    def set_dynamic_options(self, options: Mapping[str, str]) -> None: ...
 
     def allow_run_fallback(self, on: bool) -> None: ...
 
-    def inactive_providers(self) -> list[tuple[str, str, str, str]]: ...
+    def inactive_providers(self) -> list: ...
+
+    def has_config(self, arg0: str, arg1: str, /) -> bool: ...
+
+    def end_profiling(self) -> str: ...
+
+    @property
+    def get_profiling_start_time_ns(self) -> int: ...
 
     def creation_times(self) -> list[tuple[str, float]]: ...
 
@@ -326,6 +410,47 @@ class Session:
 
     def run_with_ort_values(self, input_feed: dict, output_names: Sequence[str] | None, run_options: RunOptions | None = None) -> list[OrtValue]: ...
 
+def isa() -> str:
+    """The instruction-set tier in use."""
+
+def available_isas() -> list[str]:
+    """The instruction-set tiers this CPU has; EPONA_ISA forces one."""
+
+class SessionIOBinding:
+    """Values bound to the inputs and outputs of a session."""
+
+    def __init__(self, session: Session) -> None: ...
+
+    def bind_input(self, name: str, value: object | None) -> None: ...
+
+    def bind_input_at(self, name: str, element_type: int, shape: Sequence[int], buffer_ptr: int) -> None: ...
+
+    def bind_output(self, name: str) -> None: ...
+
+    def bind_output_at(self, name: str, element_type: int, shape: Sequence[int], buffer_ptr: int) -> None: ...
+
+    def bind_ortvalue_input(self, name: str, value: OrtValue) -> None: ...
+
+    def bind_ortvalue_output(self, name: str, value: OrtValue) -> None: ...
+
+    def clear_binding_inputs(self) -> None: ...
+
+    def clear_binding_outputs(self) -> None: ...
+
+    def output_names(self) -> list[str]: ...
+
+    def get_outputs(self) -> list[OrtValue]: ...
+
+    def copy_outputs_to_cpu(self) -> list: ...
+
+    def synchronize_inputs(self) -> None:
+        """Nothing is in flight on the host."""
+
+    def synchronize_outputs(self) -> None:
+        """Nothing is in flight on the host."""
+
+    def run(self, session: Session, run_options: RunOptions | None = None) -> None: ...
+
 def get_all_providers() -> list[str]:
     """Every provider name that Epona knows, in order of preference."""
 
@@ -339,8 +464,10 @@ def suggest_provider(name: str) -> str: ...
 def probe_provider(name: str) -> dict:
     """What a provider needs and what is there."""
 
-def check_provider_options(name: str, options: dict[str, str]) -> dict[str, str]:
-    """Every effective option of a provider; an error for a wrong key or value."""
+def check_provider_options(name: str, options: Mapping[str, str]) -> dict[str, str]:
+    """
+    Every effective option of a provider; an error for a wrong key or value.
+    """
 
 def doctor_table() -> str: ...
 
@@ -349,9 +476,3 @@ def doctor_json() -> str: ...
 def provider_schema_json(name: str) -> str: ...
 
 def provider_document() -> str: ...
-
-def isa() -> str:
-    """The instruction-set tier in use."""
-
-def available_isas() -> list[str]:
-    """The instruction-set tiers this CPU has; EPONA_ISA forces one."""

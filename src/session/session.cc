@@ -9,7 +9,13 @@ LoadOptions load_options(const SessionOptions& options) {
   return {options.dim_by_symbol, options.dim_by_denotation, options.initializers, options.files};
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  try {
+    end_profiling();
+  } catch (const std::exception& error) {
+    log(Severity::error, log_threshold(options_), options_.log_id, error.what());
+  }
+}
 
 Session::Session(const std::filesystem::path& path, const SessionOptions& options) : options_(options) {
   Stopwatch watch;

@@ -12,3 +12,10 @@ def test_page_is_up_to_date():
         [sys.executable, ROOT / "scripts/compare_api.py", "--check"], capture_output=True, text=True, timeout=120
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_stubs_are_up_to_date():
+    result = subprocess.run(
+        [sys.executable, ROOT / "scripts/make_stubs.py", "--check"], capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stderr

@@ -1,5 +1,6 @@
 """Options, profiling, initialisers, devices, adapters and the rest of the module, against onnxruntime."""
 
+import gc
 import json
 import threading
 
@@ -170,6 +171,10 @@ def test_profile_is_a_chrome_trace(module, tmp_path):
     assert [event["name"] for event in events].count("model_run") == 3
     session.run(None, {"a": A})
     assert session.end_profiling() == ""
+    options.profile_file_prefix = str(tmp_path / "dropped")
+    module.InferenceSession(MODEL, options, providers=["CPUExecutionProvider"]).run(None, {"a": A})
+    gc.collect()
+    assert len(list(tmp_path.glob("dropped_*.json"))) == 1
 
 
 @both
