@@ -58,7 +58,7 @@ class Placement(Sequence):
 
     @property
     def copies(self) -> list[dict[str, Any]]:
-        """Copies between memories: graph, value, from, to, bytes (-1: known when it runs)."""
+        """Copies between memories: graph, value, from, to, bytes (-1: known when it runs), once (a constant)."""
         return self._report["copies"]
 
     @property

@@ -29,6 +29,7 @@ struct PlacedCopy {
   std::string graph, value;
   std::string from, to;  ///< "cpu" or a provider's device: "name:0"
   int64_t bytes = -1;    ///< -1: known only when it runs
+  bool once = false;     ///< a constant: when the session is made, not in every run
 };
 
 /// A node that a pass put in: a reorder, a cast.

@@ -111,11 +111,17 @@ std::string to_table(const PlacementReport& report, size_t rows) {
   for (const InsertedNode& node : placement.inserted)
     ++inserted[cat(full_op(node.domain, node.op), " on ", node.provider, node.by.empty() ? "" : ", by ", node.by)];
   for (auto& [what, count] : inserted) text += cat("inserted: ", count, " x ", what, '\n');
+  size_t constants = 0;
   int64_t bytes = 0;
-  for (const PlacedCopy& copy : placement.copies) bytes += std::max<int64_t>(0, copy.bytes);
-  if (!placement.copies.empty()) text += cat("\ncopies: ", placement.copies.size(), ", ", bytes, " bytes in all\n");
+  for (const PlacedCopy& copy : placement.copies) {
+    constants += copy.once;
+    bytes += copy.once ? copy.bytes : 0;
+  }
+  if (!placement.copies.empty())
+    text += cat("\ncopies: ", placement.copies.size() - constants, " in every run, ", constants, " of constants (", bytes,
+                " bytes) once\n");
   for (const PlacedCopy& copy : placement.copies)
-    text += cat("  ", copy.value, ": ", copy.from, " -> ", copy.to, ", ",
+    if (!copy.once) text += cat("  ", copy.value, ": ", copy.from, " -> ", copy.to, ", ",
                 copy.bytes < 0 ? std::string("size known when it runs") : cat(copy.bytes, " bytes"), '\n');
   if (!report.phases.empty()) text += "\ncreation:";
   for (auto& [phase, ms] : report.phases) {
@@ -155,6 +161,7 @@ std::string to_json(const PlacementReport& report) {
         .field("from", copy.from)
         .field("to", copy.to)
         .field("bytes", copy.bytes)
+        .field("once", copy.once)
         .end_object();
   json.end_array().key("inserted").begin_array();
   for (const InsertedNode& node : placement.inserted)

@@ -49,7 +49,7 @@ int CopyInserter::copy_constant(int slot, int memory) {
   });
   if (bytes) device->copy_from_host(tensor.data, host.data, bytes);
   plan_.slots[made].constant = std::move(tensor);
-  plan_.copies.push_back({slot, 0, memory, static_cast<int64_t>(bytes)});
+  plan_.copies.push_back({slot, 0, memory, static_cast<int64_t>(bytes), true});
   return made;
 }
 
@@ -74,7 +74,7 @@ int CopyInserter::copy(int slot, int memory) {
   plan_.steps.push_back(std::move(step));
   auto shape = type.static_shape();
   plan_.copies.push_back(
-      {slot, source, memory, shape ? static_cast<int64_t>(type_bytes(type.elem, shape->size())) : int64_t{-1}});
+      {slot, source, memory, shape ? static_cast<int64_t>(type_bytes(type.elem, shape->size())) : int64_t{-1}, false});
   return made;
 }
 

@@ -63,6 +63,7 @@ struct PlanMemory {
 struct PlanCopy {
   int slot = 0, from = 0, to = 0;
   int64_t bytes = -1;  ///< -1: known when it runs
+  bool once = false;   ///< a constant: when the plan is built, not in every run
 };
 
 /// A graph made ready to run: kernels in order, lifetimes, segments. Immutable; shared by all threads.

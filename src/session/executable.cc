@@ -104,8 +104,22 @@ class Builder {
     for (const PlanCopy& copy : plan->copies)
       result_->placement.copies.push_back({graph.name, plan->slots[static_cast<size_t>(copy.slot)].name,
                                            plan->memories[static_cast<size_t>(copy.from)].name(),
-                                           plan->memories[static_cast<size_t>(copy.to)].name(), copy.bytes});
+                                           plan->memories[static_cast<size_t>(copy.to)].name(), copy.bytes, copy.once});
+    warn_of_copies(*plan);
     return plan;
+  }
+
+  /// Copies at the edges of a graph cannot be helped; those inside are what splits a graph between memories.
+  void warn_of_copies(const Plan& plan) const {
+    size_t inside = 0;
+    for (const StepPlan& step : plan.steps) {
+      if (!step.copy || plan.slots[static_cast<size_t>(step.inputs[0])].is_input) continue;
+      inside += std::find(plan.outputs.begin(), plan.outputs.end(), step.outputs[0]) == plan.outputs.end();
+    }
+    if (inside > 0)
+      log(Severity::warning, log_threshold(options_), options_.log_id,
+          cat(inside, " Memcpy nodes are added to the graph ", plan.name, ": it is split between memories, and these values are "
+              "copied in every run. The placement report names them."));
   }
 
   /// The kernel of the first candidate that can build one; what the others said is recorded.

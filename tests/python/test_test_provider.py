@@ -40,13 +40,18 @@ def test_copies_at_the_edges_only():
     session = make()
     check(session)
     assert set(places(session).values()) == {TEST}
-    copies = {(copy["value"], copy["from"], copy["to"], copy["bytes"]) for copy in session.placement.copies}
-    assert copies == {("x", "cpu", "test:0", -1), ("w", "cpu", "test:0", 16), ("y", "test:0", "cpu", -1)}
-    assert "copies: 3" in str(session.placement)
+    copies = {(copy["value"], copy["from"], copy["to"], copy["bytes"], copy["once"]) for copy in session.placement.copies}
+    assert copies == {
+        ("x", "cpu", "test:0", -1, False),
+        ("w", "cpu", "test:0", 16, True),
+        ("y", "test:0", "cpu", -1, False),
+    }
+    assert "copies: 2 in every run, 1 of constants (16 bytes) once" in str(session.placement)
 
 
-def test_there_and_back():
+def test_there_and_back(capfd):
     session = make({"ops": "Neg,Mul"})
+    assert "3 Memcpy nodes are added to the graph g" in capfd.readouterr().err
     check(session)
     assert places(session) == {"n": TEST, "e": CPU, "m": TEST, "s": CPU}
     declined = {node["name"]: node["declined"] for node in session.placement}
