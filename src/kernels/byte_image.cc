@@ -53,14 +53,15 @@ struct Requantize {
   }
 };
 
-template <class A, class B>
+template <class A, class B, bool kProduct>
 HWY_INLINE VF sum_of(const uint8_t* a, const uint8_t* b, V a_zero, V b_zero, VF a_scale, VF b_scale, VF y_scale) {
   const VF fa = hn::ConvertTo(DF(), hn::Sub(load<A>(a), a_zero)), fb = hn::ConvertTo(DF(), hn::Sub(load<B>(b), b_zero));
-  return hn::Div(hn::Add(hn::Mul(fa, a_scale), hn::Mul(fb, b_scale)), y_scale);
+  const VF x = hn::Mul(fa, a_scale), y = hn::Mul(fb, b_scale);
+  return hn::Div(kProduct ? hn::Mul(x, y) : hn::Add(x, y), y_scale);
 }
 
-template <class A, class B>
-void add_range(const ByteSum& s, int64_t begin, int64_t end) {
+template <class A, class B, bool kProduct>
+void combine(const ByteSum& s, int64_t begin, int64_t end) {
   constexpr DF df;
   constexpr D d;
   const uint8_t *a = static_cast<const uint8_t*>(s.a), *b = static_cast<const uint8_t*>(s.b);
@@ -71,8 +72,8 @@ void add_range(const ByteSum& s, int64_t begin, int64_t end) {
   const VF y_scale = hn::Set(df, s.y_scale);
   int64_t i = begin;
   for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
-    const V q0 = requantize(sum_of<A, B>(a + i, b + i, a_zero, b_zero, a_scale, b_scale, y_scale));
-    const V q1 = requantize(sum_of<A, B>(a + i + kLanes, b + i + kLanes, a_zero, b_zero, a_scale, b_scale, y_scale));
+    const V q0 = requantize(sum_of<A, B, kProduct>(a + i, b + i, a_zero, b_zero, a_scale, b_scale, y_scale));
+    const V q1 = requantize(sum_of<A, B, kProduct>(a + i + kLanes, b + i + kLanes, a_zero, b_zero, a_scale, b_scale, y_scale));
     const auto q = hn::OrderedDemote2To(D16(), q0, q1);
     if (s.y_signed)
       hn::StoreU(hn::DemoteTo(hn::Rebind<int8_t, D16>(), q), hn::Rebind<int8_t, D16>(), reinterpret_cast<int8_t*>(y) + i);
@@ -84,9 +85,14 @@ void add_range(const ByteSum& s, int64_t begin, int64_t end) {
     uint8_t ta[kLanes] = {}, tb[kLanes] = {}, ty[kLanes];
     std::memcpy(ta, a + i, n);
     std::memcpy(tb, b + i, n);
-    requantize.store(requantize(sum_of<A, B>(ta, tb, a_zero, b_zero, a_scale, b_scale, y_scale)), ty);
+    requantize.store(requantize(sum_of<A, B, kProduct>(ta, tb, a_zero, b_zero, a_scale, b_scale, y_scale)), ty);
     std::memcpy(y + i, ty, n);
   }
+}
+
+template <class A, class B>
+void add_range(const ByteSum& s, int64_t begin, int64_t end) {
+  s.product ? combine<A, B, true>(s, begin, end) : combine<A, B, false>(s, begin, end);
 }
 
 void add(const ByteSum& s, int64_t begin, int64_t end) {

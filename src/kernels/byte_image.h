@@ -6,12 +6,13 @@
 
 namespace epona {
 
-/// y = clamp(round_half_even(((a - a_zero) * a_scale + (b - b_zero) * b_scale) / y_scale) + y_zero, low, high)
+/// y = clamp(round_half_even(((a - a_zero) * a_scale + (b - b_zero) * b_scale) / y_scale) + y_zero, low, high), or the
+/// product of the two in place of their sum.
 struct ByteSum {
   const void *a = nullptr, *b = nullptr;
   void* y = nullptr;
   int64_t size = 0;
-  bool a_signed = false, b_signed = false, y_signed = false;
+  bool a_signed = false, b_signed = false, y_signed = false, product = false;
   int32_t a_zero = 0, b_zero = 0, y_zero = 0, low = 0, high = 255;
   float a_scale = 1, b_scale = 1, y_scale = 1;
 };

@@ -69,7 +69,8 @@ void ByteRewriter::find_live(const std::set<NodeId>& matched) {
       for (ValueId value : op.inputs) needed[value] = true;
       for (size_t i = 1; op.kind == Kind::reshape && i < op.core.inputs.size(); ++i)
         if (op.core.inputs[i] != kNone) needed[op.core.inputs[i]] = true;
-      if (op.kind != Kind::mat_mul && op.kind != Kind::reshape && op.kind != Kind::add) wanted_last_.insert(op.inputs[0]);
+      if (op.kind == Kind::conv || op.kind == Kind::max_pool || op.kind == Kind::average_pool || op.kind == Kind::global_average_pool)
+        wanted_last_.insert(op.inputs[0]);
       continue;
     }
     for (const auto* list : {&node.inputs, &node.captures})
@@ -150,6 +151,15 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
     nodes_.push_back(std::move(node));
     return;
   }
+  if (op.kind == Kind::concat) return emit_concat(op, y, name);
+  if (op.kind == Kind::table) {
+    const bool channels_last = twins_.contains(op.inputs[0]) && is_image(graph_.values[y].type);
+    if (!channels_last) make_plain(op.inputs[0]);
+    const ValueId from = channels_last ? last(op.inputs[0]) : op.inputs[0], to = channels_last ? add_twin(y) : y;
+    if (channels_last) plain_missing_.insert(y);
+    map(from, op.y.type, op.table, name, to);
+    return;
+  }
   Node node = internal_copy(op.core, "");
   for (const char* key : {"axis", "alpha", "beta", "transA", "transB", "channels_last", "axes", "keepdims"}) node.attributes.erase(key);
   node.attributes["x_zero"] = int64_t{op.x[0].zero_point};
@@ -171,7 +181,8 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
       node.attributes["trans_b"] = int64_t{op.trans_b};
       break;
     case Kind::add:
-      node.op = "QAdd";
+    case Kind::multiply:
+      node.op = op.kind == Kind::add ? "QAdd" : "QMul";
       channels_last = is_image(graph_.values[y].type) && (twins_.contains(op.inputs[0]) || twins_.contains(op.inputs[1]));
       for (ValueId x : op.inputs) {
         if (!channels_last) make_plain(x);
@@ -197,7 +208,9 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
       node.inputs = {last(op.inputs[0])};
       node.attributes["scale"] = relative(0);
       break;
-    case Kind::reshape: break;
+    case Kind::table:
+    case Kind::concat:
+    case Kind::reshape: break;  // done above
   }
   if (op.kind == Kind::conv || op.kind == Kind::mat_mul) {
     const int64_t channels = static_cast<int64_t>(op.scale.size());
@@ -213,6 +226,42 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
   } else {
     node.outputs = {y};
   }
+  nodes_.push_back(std::move(node));
+}
+
+/// y = table[x]; a new value of `type` when y is none.
+ValueId ByteRewriter::map(ValueId x, DataType type, const std::vector<uint8_t>& table, const std::string& name, ValueId y) {
+  if (y == kNone) {
+    Type of_y = graph_.values[x].type;
+    of_y.elem = type;
+    y = graph_.add_value(graph_.unique_name(graph_.values[x].name + "_requantized"), std::move(of_y));
+  }
+  Node node;
+  node.op = "QTable";
+  node.domain = "epona";
+  node.name = name;
+  node.inputs = {x, constant(name + "_table", Tensor::of<uint8_t>(Shape{256}, std::span(table)))};
+  node.outputs = {y};
+  nodes_.push_back(std::move(node));
+  return y;
+}
+
+/// Along the channels; what is quantised otherwise than the result is requantised first.
+void ByteRewriter::emit_concat(const ByteOperation& op, ValueId y, const std::string& name) {
+  const bool channels_last = is_image(graph_.values[y].type) && std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId x) {
+                               return twins_.contains(x);
+                             });
+  Node node = op.core;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!channels_last) make_plain(op.inputs[i]);
+    ValueId x = channels_last ? last(op.inputs[i]) : op.inputs[i];
+    if (!(op.x[i] == op.y)) x = map(x, op.y.type, byte_table(op.x[i], op.y, {}), name);
+    node.inputs[i] = x;
+  }
+  const int64_t rank = static_cast<int64_t>(graph_.values[op.inputs[0]].type.shape->size());
+  node.attributes.insert_or_assign("axis", channels_last ? rank - 1 : int64_t{1});
+  if (channels_last) plain_missing_.insert(y);
+  node.outputs = {channels_last ? add_twin(y) : y};
   nodes_.push_back(std::move(node));
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernels/activation.h"
 #include "passes/quantization.h"
 
 namespace epona {
@@ -13,7 +14,7 @@ namespace epona {
 /// An operation from 8-bit integers to 8-bit integers that the graph spells as one node (QLinearConv, ...) or as
 /// DequantizeLinear, float operators, QuantizeLinear.
 struct ByteOperation {
-  enum class Kind { conv, add, max_pool, average_pool, global_average_pool, mat_mul, reshape };
+  enum class Kind { conv, add, multiply, table, concat, max_pool, average_pool, global_average_pool, mat_mul, reshape };
   Kind kind = Kind::conv;
   Node core;                    ///< whose attributes (and shape input) count
   std::vector<ValueId> inputs;  ///< the integers
@@ -26,7 +27,11 @@ struct ByteOperation {
   bool trans_b = false;
   std::vector<float> scale;
   std::vector<int32_t> bias;
+  std::vector<uint8_t> table;  ///< of a table: the result for each bit pattern of the input
 };
+
+/// The table of clamp(quantise(f(dequantise(x)))) for a chain of functions, the last one first.
+std::vector<uint8_t> byte_table(const Quantization& x, const Quantization& y, const std::vector<Activation>& functions);
 
 /// Finds such operations.
 class ByteMatcher {
@@ -52,12 +57,14 @@ class ByteMatcher {
   Result from_float(const Node& quantize) const;
   Result pool(ByteOperation op) const;
   Result global_pool(ByteOperation op) const;
-  Result add(ByteOperation op) const;
+  Result binary(ByteOperation op) const;
+  Result table(const Node& quantize, const Quantization& y) const;
+  Result concat(ByteOperation op) const;
   Result reshape(ByteOperation op) const;
   Result float_conv(ByteOperation op) const;
   Result float_mat_mul(ByteOperation op) const;
   Result linear_conv(const Node& node) const;
-  Result linear_add(const Node& node) const;
+  Result linear_binary(const Node& node) const;
   Result linear_pool(const Node& node) const;
   Result linear_gemm(const Node& node) const;
   Result byte_max_pool(const Node& node) const;
@@ -79,6 +86,8 @@ class ByteRewriter {
  private:
   void find_live(const std::set<NodeId>& matched);
   void emit(NodeId id, const ByteOperation& op);
+  void emit_concat(const ByteOperation& op, ValueId y, const std::string& name);
+  ValueId map(ValueId x, DataType type, const std::vector<uint8_t>& table, const std::string& name, ValueId y = kNone);
   void quantize(const Node& node);
   /// The channels-last twin of an image of integers, made from the image if it has none.
   ValueId last(ValueId image);

@@ -31,6 +31,22 @@ bool is_reshape(const Node& node) {
 
 }  // namespace
 
+std::vector<uint8_t> byte_table(const Quantization& x, const Quantization& y, const std::vector<Activation>& functions) {
+  float values[256];
+  for (int i = 0; i < 256; ++i) {
+    const int q = x.type == DataType::int8 ? static_cast<int8_t>(i) : i;
+    values[i] = static_cast<float>(q - x.zero_point) * x.scale;
+  }
+  for (auto f = functions.rbegin(); f != functions.rend(); ++f) activate(*f, values, values, 256);
+  std::vector<uint8_t> table;
+  for (float value : values) {
+    const float steps = std::isnan(value) ? 0.0f : std::nearbyint(value / y.scale);
+    const float q = std::clamp(steps + static_cast<float>(y.zero_point), static_cast<float>(y.low()), static_cast<float>(y.high()));
+    table.push_back(static_cast<uint8_t>(static_cast<int>(q)));
+  }
+  return table;
+}
+
 std::optional<ByteMatcher::Source> ByteMatcher::source(ValueId value) const {
   const Node* node = value == kNone || graph_.values[value].producer == kNone ? nullptr
                                                                              : &graph_.nodes[graph_.values[value].producer];
@@ -101,7 +117,7 @@ std::optional<ByteOperation> ByteMatcher::match(const Node& node) const {
 ByteMatcher::Result ByteMatcher::recognise(const Node& node) const {
   if (is_quantize(node)) return from_float(node);
   if (node.is("QLinearConv")) return linear_conv(node);
-  if (node.is("QLinearAdd", "com.microsoft")) return linear_add(node);
+  if (node.is("QLinearAdd", "com.microsoft") || node.is("QLinearMul", "com.microsoft")) return linear_binary(node);
   if (node.is("QLinearGlobalAveragePool", "com.microsoft") || node.is("QLinearAveragePool", "com.microsoft"))
     return linear_pool(node);
   if (node.is("QGemm", "com.microsoft")) return linear_gemm(node);
@@ -115,12 +131,14 @@ ByteMatcher::Result ByteMatcher::from_float(const Node& quantize) const {
   if (!y) return std::nullopt;
   op.y = *y;
   op.low = y->low(), op.high = y->high();
+  if (auto function = table(quantize, *y)) return function;
   const Node* core = inner(quantize.inputs[0], op);
   if (!core || !core->domain.empty()) return std::nullopt;
   op.core = *core;
   if (core->op == "Conv") return float_conv(std::move(op));
   if (core->op == "Gemm" || core->op == "MatMul") return float_mat_mul(std::move(op));
-  if (core->op == "Add") return add(std::move(op));
+  if (core->op == "Add" || core->op == "Mul") return binary(std::move(op));
+  if (core->op == "Concat") return concat(std::move(op));
   if (!add_source(op, core->inputs[0])) return std::nullopt;
   if (core->op == "MaxPool" || core->op == "AveragePool") return pool(std::move(op));
   if (core->op == "GlobalAveragePool" || core->op == "ReduceMean") return global_pool(std::move(op));
@@ -162,11 +180,49 @@ ByteMatcher::Result ByteMatcher::global_pool(ByteOperation op) const {
   return op;
 }
 
-ByteMatcher::Result ByteMatcher::add(ByteOperation op) const {
+ByteMatcher::Result ByteMatcher::binary(ByteOperation op) const {
   if (!add_source(op, op.core.inputs[0]) || !add_source(op, op.core.inputs[1]) ||
       !same_rank(graph_.values[op.inputs[0]].type, graph_.values[op.inputs[1]].type))
     return std::nullopt;
-  op.kind = ByteOperation::Kind::add;
+  op.kind = op.core.op == "Add" ? ByteOperation::Kind::add : ByteOperation::Kind::multiply;
+  return op;
+}
+
+/// Functions of one value that stand between DequantizeLinear and QuantizeLinear, or nothing does.
+ByteMatcher::Result ByteMatcher::table(const Node& quantize, const Quantization& y) const {
+  std::vector<Activation> functions;
+  ValueId value = quantize.inputs[0];
+  auto from = source(value);
+  while (!from) {
+    if (!read_once(graph_, readers_, value) || graph_.values[value].producer == kNone) return std::nullopt;
+    const Node& node = graph_.nodes[graph_.values[value].producer];
+    const auto activation = activation_of(graph_, node);
+    if (!activation || activation->kind == ActivationKind::fake_quant8) return std::nullopt;
+    functions.push_back(*activation);
+    value = node.inputs[0];
+    from = source(value);
+  }
+  ByteOperation op;
+  op.kind = ByteOperation::Kind::table;
+  op.core = quantize;
+  op.inputs = {from->bytes};
+  op.x = {from->quantization};
+  op.y = y;
+  op.table = byte_table(from->quantization, y, functions);
+  return op;
+}
+
+ByteMatcher::Result ByteMatcher::concat(ByteOperation op) const {
+  const int64_t axis = int_attribute(graph_, op.core, "axis", 0);
+  if (op.low != op.y.low() || op.high != op.y.high()) return std::nullopt;
+  for (ValueId value : op.core.inputs) {
+    if (!add_source(op, value)) return std::nullopt;
+    const auto& shape = graph_.values[op.inputs.back()].type.shape;
+    if (!shape || shape->size() < 3 || shape->size() > 4 || (axis != 1 && axis + static_cast<int64_t>(shape->size()) != 1) ||
+        shape->size() != graph_.values[op.inputs[0]].type.shape->size())
+      return std::nullopt;
+  }
+  op.kind = ByteOperation::Kind::concat;
   return op;
 }
 
@@ -321,7 +377,7 @@ ByteMatcher::Result ByteMatcher::linear_conv(const Node& node) const {
   return conv(std::move(op));
 }
 
-ByteMatcher::Result ByteMatcher::linear_add(const Node& node) const {
+ByteMatcher::Result ByteMatcher::linear_binary(const Node& node) const {
   ByteOperation op;
   for (size_t i : {size_t{0}, size_t{3}}) {
     if (node.inputs.size() < 7 || graph_.constant(node.inputs[i])) return std::nullopt;
@@ -332,7 +388,7 @@ ByteMatcher::Result ByteMatcher::linear_add(const Node& node) const {
   }
   const auto y = quantization_of(graph_, node.inputs[6], input(node, 7), graph_.values[node.outputs[0]].type);
   if (!y || !same_rank(graph_.values[op.inputs[0]].type, graph_.values[op.inputs[1]].type)) return std::nullopt;
-  op.kind = ByteOperation::Kind::add;
+  op.kind = node.op == "QLinearAdd" ? ByteOperation::Kind::add : ByteOperation::Kind::multiply;
   op.core = node;
   op.y = *y;
   op.low = y->low(), op.high = y->high();

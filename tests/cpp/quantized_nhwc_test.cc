@@ -222,6 +222,22 @@ TEST(QuantizedNhwc, KeepsWhatOnlyLooksAlike) {
   EXPECT_EQ(kept(x + w + "c = Conv(xd, w0d) q = QuantizeLinear<axis = 1>(c, ws16, z16) y = DequantizeLinear<axis = 1>(q, ws16, z16)"), 0);
 }
 
+TEST(QuantizedNhwc, FunctionsProductsAndConcatenations) {
+  Model m = usual();
+  m.bytes("w0", "int8", {16, 3, 3, 3}, -127, 127).add("float sh = {0.0039}").add("int8 zi = {-11}");
+  // A squeeze-and-excitation block and two branches, one of them quantised otherwise.
+  const std::string body =
+      "xq = QuantizeLinear(x, s0, z0) xd = DequantizeLinear(xq, s0, z0) w0d = DequantizeLinear<axis = 0>(w0, ws, wz)"
+      "c0 = Conv(xd, w0d) q0 = QuantizeLinear(c0, s1, z2) d0 = DequantizeLinear(q0, s1, z2)"
+      "hs = HardSwish(d0) lr = LeakyRelu(hs) q1 = QuantizeLinear(lr, s2, z2) d1 = DequantizeLinear(q1, s2, z2)"
+      "g = GlobalAveragePool(d1) q2 = QuantizeLinear(g, s2, z2) d2 = DequantizeLinear(q2, s2, z2) sg = Sigmoid(d2)"
+      "q3 = QuantizeLinear(sg, sh, z1) d3 = DequantizeLinear(q3, sh, z1) p = Mul(d1, d3) q4 = QuantizeLinear(p, s2, zi)"
+      "d4 = DequantizeLinear(q4, s2, zi) cc = Concat<axis = -3>(d4, d1, d0) q5 = QuantizeLinear(cc, s1, z2)"
+      "y = DequantizeLinear(q5, s1, z2)";
+  // A step of the first image is up to two of its function.
+  expect_same(compare(m.text("float[N,48,A,B] y", body), kImages), 0.1f, 6);
+}
+
 TEST(QuantizedNhwc, AddThatBroadcasts) {
   Model m = usual();
   m.bytes("w0", "int8", {16, 3, 1, 1}, -127, 127);

@@ -34,11 +34,12 @@ class QuantizeNhwc final : public Kernel {
   ByteQuantization q_;
 };
 
-/// QAdd(a, b): two quantised tensors of one rank, dequantised, added and quantised. Attributes: scales, zero points,
-/// bounds.
+/// QAdd(a, b), QMul(a, b): two quantised tensors of one rank, dequantised, added or multiplied and quantised. Attributes:
+/// scales, zero points, bounds.
 class QAdd final : public Kernel {
  public:
   explicit QAdd(const NodeInfo& info) {
+    sum_.product = info.node().op == "QMul";
     sum_.a_signed = info.in_type(0) == DataType::int8;
     sum_.b_signed = info.in_type(1) == DataType::int8;
     sum_.y_signed = info.out_type(0) == DataType::int8;
@@ -98,6 +99,28 @@ class QAdd final : public Kernel {
   }
 
   ByteSum sum_;
+};
+
+/// QTable(x, table): y = table[x], for any function of one 8-bit integer. The index is x's bit pattern.
+class QTable final : public Kernel {
+ public:
+  explicit QTable(const NodeInfo& info) {
+    const Tensor* table = info.constant(1);
+    if (!table || table->size() != 256) info.refuse(Code::invalid_graph, "the table should be a constant of 256 elements");
+    std::memcpy(table_, table->data, 256);
+  }
+  void shapes(ShapeContext& c) const override { c.out(0, c.in(0)); }
+  void run(const RunContext& c) const override {
+    const uint8_t* x = static_cast<const uint8_t*>(c.in(0).data);
+    uint8_t* y = static_cast<uint8_t*>(c.out(0).data);
+    c.pool().parallel_for(c.out(0).size(), 0.4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = table_[x[i]];
+    });
+  }
+  bool reads_constant(int input) const override { return input == 0; }
+
+ private:
+  uint8_t table_[256];
 };
 
 /// QMaxPoolNhwc(x), QAveragePoolNhwc(x): the pools of ONNX on channels-last images of 8-bit integers with one or two
@@ -187,6 +210,8 @@ class QGlobalAveragePoolNhwc final : public Kernel {
 EPONA_CPU(byte_image_nhwc) {
   r.add_internal({.name = "QuantizeNhwc", .make = make_kernel<QuantizeNhwc>});
   r.add_internal({.name = "QAdd", .make = make_kernel<QAdd>, .inplace = 3});
+  r.add_internal({.name = "QMul", .make = make_kernel<QAdd>, .inplace = 3});
+  r.add_internal({.name = "QTable", .make = make_kernel<QTable>, .inplace = 1});
   r.add_internal({.name = "QMaxPoolNhwc", .make = make_kernel<QPoolNhwc<true>>});
   r.add_internal({.name = "QAveragePoolNhwc", .make = make_kernel<QPoolNhwc<false>>});
   r.add_internal({.name = "QGlobalAveragePoolNhwc", .make = make_kernel<QGlobalAveragePoolNhwc>});
