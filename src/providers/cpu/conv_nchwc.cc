@@ -1,6 +1,7 @@
 #include <optional>
 #include <variant>
 
+#include "base/weight_memory.h"
 #include "kernels/conv.h"
 #include "kernels/conv_cost.h"
 #include "ops/nn/window.h"
@@ -35,8 +36,8 @@ class ConvNchwc final : public Kernel {
     choose(info);
     std::visit(
         [&](auto& conv) {
-          packed_ = Tensor::allocate(DataType::float32, Shape{static_cast<int64_t>(conv.packed_floats())});
-          conv.pack(weights.as<float>(), bias ? bias->as<float>() : nullptr, packed_.as<float>());
+          packed_ = allocate_weights(conv.packed_floats() * sizeof(float));
+          conv.pack(weights.as<float>(), bias ? bias->as<float>() : nullptr, static_cast<float*>(packed_.get()));
         },
         *conv_);
   }
@@ -55,7 +56,8 @@ class ConvNchwc final : public Kernel {
 
   void run(const RunContext& c) const override {
     const ConvImage image = image_of(c.in(0).shape, c.node());
-    const ConvBuffers buffers{c.data<float>(0), packed_.as<float>(), c.data<float>(3), c.out_data<float>(0), c.workspace()};
+    const auto* packed = static_cast<const float*>(packed_.get());
+    const ConvBuffers buffers{c.data<float>(0), packed, c.data<float>(3), c.out_data<float>(0), c.workspace()};
     std::visit([&](auto& conv) { conv.run(image, buffers, c.pool()); }, *conv_);
   }
 
@@ -113,7 +115,7 @@ class ConvNchwc final : public Kernel {
   bool from_planes_;
   ConvParams params_;
   std::optional<Algorithm> conv_;
-  Tensor packed_;
+  std::shared_ptr<void> packed_;
 };
 
 }  // namespace
