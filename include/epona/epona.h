@@ -152,7 +152,9 @@ struct NodePlacement {
 /// A model ready to run. run() may be called from many threads at once.
 class EPONA_API Session {
  public:
+  /// The file and its external data must not change while the constructor reads them; afterwards they may.
   explicit Session(const std::filesystem::path& model, const SessionOptions& options = {});
+  /// The bytes are not needed afterwards.
   explicit Session(std::span<const std::byte> model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;

@@ -27,7 +27,8 @@ class InferenceSession(Session):
     ) -> None:
         """Loads a model.
 
-        path_or_bytes: a file name or the bytes of a serialised ModelProto.
+        path_or_bytes: a file name or the bytes of a serialised ModelProto. Files (the model's and its external data)
+            are mapped while the session is made and must not change meanwhile; afterwards they may.
         sess_options: see SessionOptions.
         providers: names, or (name, options) pairs, in order of preference; None means CPUExecutionProvider.
         provider_options: one dict for each name in `providers`.

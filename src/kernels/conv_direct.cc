@@ -1,9 +1,10 @@
 #include <algorithm>
-#include <cstring>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/conv.h"
 #include "kernels/conv_tile.h"
+#include "kernels/filter_pack.h"
 #include "kernels/parallel.h"
 
 namespace epona {
@@ -85,22 +86,26 @@ size_t ConvDirect::packed_floats() const {
 // Packed: the biases of all blocks, then for each group its panels [in block][tap][channel of the block][out channel].
 void ConvDirect::pack(const float* weights, const float* bias, float* packed) const {
   const int64_t out_group = p_.out_channels / p_.groups, taps = static_cast<int64_t>(p_.kernel_h) * p_.kernel_w;
-  const int64_t bias_floats = out_blocks_ * p_.groups * kChannelBlock;
-  std::memset(packed, 0, packed_floats() * sizeof(float));
+  const int64_t bias_floats = out_blocks_ * p_.groups * kChannelBlock, filter = in_group_ * taps;
+  std::fill_n(packed, bias_floats, 0.0f);
   if (bias != nullptr) std::copy_n(bias, p_.out_channels, packed);
-  float* out = packed + bias_floats;
-  for (int64_t g = 0; g < p_.groups; ++g) {
-    for (int64_t block = 0; block < out_blocks_; block += panel_blocks_) {
-      const int64_t width = std::min<int64_t>(panel_blocks_, out_blocks_ - block) * kChannelBlock;
-      const int64_t first = block * kChannelBlock, real = std::min(width, out_group - first);
-      for (int64_t c0 = 0; c0 < in_group_; c0 += kChannelBlock) {
-        const int64_t channels = std::min<int64_t>(kChannelBlock, in_group_ - c0);
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          for (int64_t c = 0; c < channels; ++c, out += width) {
-            const float* w = weights + ((g * out_group + first) * in_group_ + c0 + c) * taps + tap;
-            for (int64_t o = 0; o < real; ++o) out[o] = w[o * in_group_ * taps];
-          }
-        }
+  std::vector<float> block_taps(taps == 1 ? 0 : static_cast<size_t>(kChannelBlock * taps * kChannelBlock));
+  for (int64_t item = 0; item < p_.groups * out_blocks_; ++item) {
+    const int64_t g = item / out_blocks_, block = item % out_blocks_, first = block / panel_blocks_ * panel_blocks_;
+    const int64_t width = std::min<int64_t>(panel_blocks_, out_blocks_ - first) * kChannelBlock;
+    const int64_t o = block * kChannelBlock, filters = std::min<int64_t>(kChannelBlock, out_group - o);
+    const float* w = weights + (g * out_group + o) * filter;
+    float* to = packed + bias_floats + ((g * out_blocks_ + first) * filter + block - first) * kChannelBlock;
+    if (taps == 1) {
+      interleave_filters(filters, in_group_, w, filter, to, width);
+      continue;
+    }
+    for (int64_t c0 = 0; c0 < in_group_; c0 += kChannelBlock, w += kChannelBlock * taps) {
+      const int64_t channels = std::min<int64_t>(kChannelBlock, in_group_ - c0);
+      interleave_filters(filters, channels * taps, w, filter, block_taps.data(), kChannelBlock);
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t c = 0; c < channels; ++c, to += width)
+          std::copy_n(block_taps.data() + (c * taps + tap) * kChannelBlock, kChannelBlock, to);
       }
     }
   }

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
 #include "kernels/conv.h"
 #include "kernels/conv_tile.h"
+#include "kernels/filter_pack.h"
 #include "kernels/parallel.h"
 
 namespace epona {
@@ -42,15 +42,14 @@ size_t ConvStem::packed_floats() const { return static_cast<size_t>(out_blocks_ 
 
 // Packed: the biases, then panels [in channel][kh][kw][panel_blocks * 16].
 void ConvStem::pack(const float* weights, const float* bias, float* packed) const {
-  std::memset(packed, 0, packed_floats() * sizeof(float));
+  std::fill_n(packed, out_blocks_ * kChannelBlock, 0.0f);
   if (bias != nullptr) std::copy_n(bias, p_.out_channels, packed);
-  float* out = packed + out_blocks_ * kChannelBlock;
-  for (int64_t block = 0; block < out_blocks_; block += panel_blocks_) {
-    const int64_t width = std::min<int64_t>(panel_blocks_, out_blocks_ - block) * kChannelBlock;
-    const int64_t first = block * kChannelBlock, real = std::min(width, p_.out_channels - first);
-    for (int64_t i = 0; i < depth_; ++i, out += width) {
-      for (int64_t o = 0; o < real; ++o) out[o] = weights[(first + o) * depth_ + i];
-    }
+  for (int64_t block = 0; block < out_blocks_; ++block) {
+    const int64_t first = block / panel_blocks_ * panel_blocks_;  // of the panel
+    const int64_t width = std::min<int64_t>(panel_blocks_, out_blocks_ - first) * kChannelBlock;
+    const int64_t o = block * kChannelBlock, filters = std::min<int64_t>(kChannelBlock, p_.out_channels - o);
+    interleave_filters(filters, depth_, weights + o * depth_, depth_,
+                       packed + (out_blocks_ + first * depth_ + block - first) * kChannelBlock, width);
   }
 }
 

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
 #include "kernels/conv.h"
 #include "kernels/conv_tile.h"
+#include "kernels/filter_pack.h"
 #include "kernels/parallel.h"
 #include "kernels/winograd_tile.h"
 
@@ -15,11 +15,6 @@ constexpr int64_t kL1Bytes = 20 << 10;
 constexpr int64_t kMinChunk = 24, kMaxChunk = 128;
 constexpr double kMacsPerNs = 28;
 constexpr int kMaxPoints = 36;
-
-// G of F(2, 3) and F(4, 3).
-constexpr double kFilter2[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
-constexpr double kFilter4[6][3] = {{1. / 4, 0, 0},           {-1. / 6, -1. / 6, -1. / 6}, {-1. / 6, 1. / 6, -1. / 6},
-                                   {1. / 24, 1. / 12, 1. / 6}, {1. / 24, -1. / 12, 1. / 6}, {0, 0, 1}};
 
 /// Tiles of the whole batch in chunks of nearly equal size. V of a chunk is [point][in block][tile][16], M the same for
 /// the blocks of a panel. The points are one cache line further apart than needed: at a distance of a power of two all
@@ -66,27 +61,21 @@ size_t ConvWinograd::packed_floats() const {
 
 // Packed: the biases, then for each panel of output blocks [point][in channel][out channel of the panel].
 void ConvWinograd::pack(const float* weights, const float* bias, float* packed) const {
-  std::memset(packed, 0, packed_floats() * sizeof(float));
+  std::fill_n(packed, out_blocks_ * kChannelBlock, 0.0f);
   if (bias != nullptr) std::copy_n(bias, p_.out_channels, packed);
-  float* out = packed + out_blocks_ * kChannelBlock;
-  const int n = m_ + 2;
-  const double(*g)[3] = m_ == 4 ? kFilter4 : kFilter2;
-  for (int64_t o = 0; o < p_.out_channels; ++o) {
-    const int64_t panel = o / kChannelBlock / panel_blocks_, block = panel * panel_blocks_;
-    const int64_t width = std::min<int64_t>(panel_blocks_, out_blocks_ - block) * kChannelBlock;
-    float* to = out + block * kChannelBlock * points_ * p_.in_channels + (o - block * kChannelBlock);
-    for (int64_t c = 0; c < p_.in_channels; ++c) {
-      const float* w = weights + (o * p_.in_channels + c) * 9;
-      double half[6][3];  // G w
-      for (int i = 0; i < n; ++i) {
-        for (int k = 0; k < 3; ++k) half[i][k] = g[i][0] * w[k] + g[i][1] * w[3 + k] + g[i][2] * w[6 + k];
-      }
-      for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < n; ++j) {
-          const double u = half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2];
-          to[((i * n + j) * p_.in_channels + c) * width] = static_cast<float>(u);
-        }
-      }
+  const auto transform = winograd_kernels(m_).filter;
+  alignas(64) float taps[kChannelBlock * 9 * kChannelBlock];  // [in channel][tap][out channel]
+  for (int64_t block = 0; block < out_blocks_; ++block) {
+    const int64_t first = block / panel_blocks_ * panel_blocks_;  // of the panel
+    const int64_t width = std::min<int64_t>(panel_blocks_, out_blocks_ - first) * kChannelBlock;
+    const int64_t o = block * kChannelBlock, filters = std::min<int64_t>(kChannelBlock, p_.out_channels - o);
+    float* to = packed + (out_blocks_ + first * points_ * p_.in_channels + block - first) * kChannelBlock;
+    for (int64_t c0 = 0; c0 < p_.in_channels; c0 += kChannelBlock) {
+      const int64_t channels = std::min<int64_t>(kChannelBlock, p_.in_channels - c0);
+      interleave_filters(filters, channels * 9, weights + (o * p_.in_channels + c0) * 9, p_.in_channels * 9, taps,
+                         kChannelBlock);
+      for (int64_t c = 0; c < channels; ++c)
+        transform(taps + c * 9 * kChannelBlock, to + (c0 + c) * width, p_.in_channels * width);
     }
   }
 }

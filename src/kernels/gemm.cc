@@ -15,6 +15,7 @@ using namespace gemm_detail;
 constexpr int64_t kPanelBytes = 64 * 1024;
 // Below this size plain B is read in place, whatever m is.
 constexpr int64_t kInPlaceBytes = 64 * 1024;
+constexpr int64_t kPackRows = 32;
 enum class BMode { packed, pack, in_place };
 
 /// How a product is carried out: fixed by its sizes.
@@ -231,11 +232,17 @@ void run_product(const Product& p, double ns, ThreadPool* pool) {
 void pack_panels(const Kernels& kernels, int64_t k, int64_t n, const float* b, int64_t ldb, bool trans, float* out,
                  ThreadPool* pool) {
   const Panels panels(kernels.lanes, n);
+  // Rows of a plain B are read a few at a time: a panel is one cache line wide, and a page for each line is one too many.
+  const int64_t step = trans ? std::max<int64_t>(k, 1) : kPackRows;
   const auto pack = [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const bool tail = p == panels.whole;
-      kernels.pack(k, tail ? panels.tail_columns : panels.width, tail ? panels.tail_width : panels.width,
-                   b + p * panels.width * (trans ? ldb : 1), ldb, trans, out + p * panels.width * k);
+    for (int64_t k0 = 0; k0 < k; k0 += step) {
+      for (int64_t p = begin; p < end; ++p) {
+        const bool tail = p == panels.whole;
+        const int64_t width = tail ? panels.tail_width : panels.width;
+        kernels.pack(std::min(step, k - k0), tail ? panels.tail_columns : panels.width, width,
+                     b + p * panels.width * (trans ? ldb : 1) + k0 * ldb, ldb, trans,
+                     out + p * panels.width * k + k0 * width);
+      }
     }
   };
   if (pool) {

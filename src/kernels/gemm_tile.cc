@@ -1,6 +1,7 @@
 #include "kernels/gemm_tile.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/isa.h"
 #include "kernels/targets.h"
@@ -120,11 +121,11 @@ void transpose(int64_t rows, int64_t cols, const float* in, int64_t ld, float* o
       hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, u01, u23)), d4, q + 3 * out_ld);
     }
     for (; c < cols; ++c) {
-      for (int i = 0; i < 4; ++i) out[c * out_ld + r + i] = p[i * ld + c];
+      for (int i = 0; i < 4; ++i) std::memcpy(out + c * out_ld + r + i, p + i * ld + c, sizeof(float));
     }
   }
   for (; r < rows; ++r) {
-    for (int64_t c = 0; c < cols; ++c) out[c * out_ld + r] = in[r * ld + c];
+    for (int64_t c = 0; c < cols; ++c) std::memcpy(out + c * out_ld + r, in + r * ld + c, sizeof(float));
   }
 }
 

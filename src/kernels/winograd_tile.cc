@@ -55,6 +55,54 @@ HWY_INLINE void from_points(const V (&m)[6], V (&y)[4]) {
   y[3] = hn::MulAdd(hn::Set(d, 8.0f), dif34, hn::Add(dif12, m[5]));
 }
 
+// G g.
+HWY_INLINE void filter_points(const V (&w)[3], V (&t)[4]) {
+  const V half = hn::Set(D(), 0.5f), even = hn::Mul(half, hn::Add(w[0], w[2])), odd = hn::Mul(half, w[1]);
+  t[0] = w[0];
+  t[1] = hn::Add(even, odd);
+  t[2] = hn::Sub(even, odd);
+  t[3] = w[2];
+}
+
+HWY_INLINE void filter_points(const V (&w)[3], V (&t)[6]) {
+  constexpr D d;
+  const V sixth = hn::Set(d, 1.0f / 6), even = hn::Mul(sixth, hn::Add(w[0], w[2])), odd = hn::Mul(sixth, w[1]);
+  t[0] = hn::Mul(hn::Set(d, 0.25f), w[0]);
+  t[1] = hn::Neg(hn::Add(even, odd));
+  t[2] = hn::Sub(odd, even);
+  const V wide = hn::MulAdd(hn::Set(d, 1.0f / 24), w[0], hn::Mul(sixth, w[2])), half = hn::Mul(hn::Set(d, 1.0f / 12), w[1]);
+  t[3] = hn::Add(wide, half);
+  t[4] = hn::Sub(wide, half);
+  t[5] = w[2];
+}
+
+template <int kOut>
+HWY_NOINLINE void filter(const float* taps, float* u, int64_t point_stride) {
+  constexpr D d;
+  constexpr int kIn = kOut + 2;
+  alignas(64) float half[kIn][3][16];  // G g
+  for (int lane = 0; lane < 16; lane += kLanes) {
+    for (int j = 0; j < 3; ++j) {
+      const V column[3] = {hn::Load(d, taps + j * 16 + lane), hn::Load(d, taps + (3 + j) * 16 + lane),
+                           hn::Load(d, taps + (6 + j) * 16 + lane)};
+      V t[kIn];
+      filter_points(column, t);
+      HWY_UNROLL(8)
+      for (int i = 0; i < kIn; ++i) hn::Store(t[i], d, half[i][j] + lane);
+    }
+  }
+  // Whole cache lines are written at once: the rows of the points are far apart.
+  for (int i = 0; i < kIn; ++i) {
+    for (int lane = 0; lane < 16; lane += kLanes) {
+      const V row[3] = {hn::Load(d, half[i][0] + lane), hn::Load(d, half[i][1] + lane), hn::Load(d, half[i][2] + lane)};
+      V t[kIn];
+      filter_points(row, t);
+      HWY_UNROLL(8)
+      for (int j = 0; j < kIn; ++j) hn::Store(t[j], d, u + (i * kIn + j) * point_stride + lane);
+    }
+  }
+}
+
 template <int kOut>
 HWY_NOINLINE void input(const float* x, const int64_t* offsets, float* v, int64_t point_stride) {
   constexpr D d;
@@ -131,7 +179,8 @@ HWY_NOINLINE void output(const WinogradOutput& o) {
 }  // namespace
 
 const WinogradKernels& winograd_table(int m) {
-  static constexpr WinogradKernels tables[2] = {{&input<2>, &output<2>}, {&input<4>, &output<4>}};
+  static constexpr WinogradKernels tables[2] = {{&input<2>, &output<2>, &filter<2>},
+                                                {&input<4>, &output<4>, &filter<4>}};
   return tables[m == 4];
 }
 

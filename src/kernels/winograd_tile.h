@@ -19,6 +19,8 @@ struct WinogradKernels {
   /// x + offsets[i], or zero where the offset is negative.
   void (*input)(const float* x, const int64_t* offsets, float* v, int64_t point_stride);
   void (*output)(const WinogradOutput& tile);
+  /// Filters [3x3 taps][16 output channels] of one input channel: u[point * point_stride + lane] = (G g G^T)[point].
+  void (*filter)(const float* taps, float* u, int64_t point_stride);
 };
 /// m = 2 or 4.
 const WinogradKernels& winograd_kernels(int m);

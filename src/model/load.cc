@@ -1,4 +1,5 @@
-#include <fstream>
+#include <algorithm>
+#include <cstring>
 
 #include "model/check.h"
 #include "model/from_proto.h"
@@ -74,7 +75,39 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
   }
 }
 
+bool lies_in(const Tensor& tensor, std::span<const std::byte> bytes) {
+  auto* data = static_cast<const std::byte*>(tensor.data);
+  return tensor.type != DataType::string && data >= bytes.data() && data < bytes.data() + bytes.size();
+}
+
 }  // namespace
+
+void Model::release(const Tensor& constant) const {
+  for (auto& mapping : mappings)
+    if (lies_in(constant, mapping->bytes())) mapping->release_pages(constant.data, constant.bytes());
+}
+
+void Model::release_pages() const {
+  for (auto& mapping : mappings) mapping->release_pages(mapping->bytes().data(), mapping->bytes().size());
+}
+
+void Model::keep(Tensor& constant) const {
+  const bool in_file = std::any_of(mappings.begin(), mappings.end(),
+                                   [&](const auto& mapping) { return lies_in(constant, mapping->bytes()); });
+  if (!in_file) return;
+  // In pieces, given back one by one: never is the whole held twice.
+  constexpr size_t kPiece = 4 << 20;
+  Tensor copy = Tensor::allocate(constant.type, constant.shape), piece = constant;
+  for (size_t at = 0, bytes = constant.bytes(); at < bytes; at += kPiece) {
+    const size_t count = std::min(kPiece, bytes - at);
+    piece.data = static_cast<std::byte*>(constant.data) + at;
+    piece.type = DataType::uint8;
+    piece.shape = Shape{static_cast<int64_t>(count)};
+    std::memcpy(static_cast<std::byte*>(copy.data) + at, piece.data, count);
+    release(piece);
+  }
+  constant = std::move(copy);
+}
 
 Model load_model(const std::filesystem::path& path, const LoadOptions& options) {
   auto mapping = FileMapping::open(path);
@@ -103,6 +136,13 @@ Model load_model(std::span<const std::byte> bytes, std::shared_ptr<void> owner, 
 Model load_again(const ModelSource& source, const LoadOptions& options) {
   if (source.bytes.empty())
     fail(Code::fail, "the model's bytes were not kept, so it cannot be planned again: open it from a file");
+  const auto refuse_changed = [](const FileMapping& file) {
+    if (file.written_since())
+      fail(Code::fail, "the model cannot be planned again: ", file.path().string(),
+           " was written to since the session was made. Make a new session");
+  };
+  if (!source.path.empty()) refuse_changed(*std::static_pointer_cast<FileMapping>(source.owner));
+  for (auto& [name, file] : source.external) refuse_changed(*file);
   Model model = load(source.bytes, source.owner, source.path, options, source.external);
   model.source.bytes = source.bytes;
   model.source.owner = source.owner;

@@ -12,6 +12,12 @@
 
 namespace epona {
 
+namespace {
+
+int64_t modified_ns(const struct stat& info) { return info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec; }
+
+}  // namespace
+
 std::shared_ptr<FileMapping> FileMapping::open(const std::filesystem::path& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -26,6 +32,10 @@ std::shared_ptr<FileMapping> FileMapping::open(const std::filesystem::path& path
   }
   auto mapping = std::shared_ptr<FileMapping>(new FileMapping);
   mapping->size_ = static_cast<size_t>(info.st_size);
+  mapping->path_ = path;
+  mapping->device_ = info.st_dev;
+  mapping->inode_ = info.st_ino;
+  mapping->modified_ns_ = modified_ns(info);
   if (mapping->size_ > 0) {
     void* address = mmap(nullptr, mapping->size_, PROT_READ, MAP_PRIVATE, fd, 0);
     int error = errno;
@@ -37,6 +47,12 @@ std::shared_ptr<FileMapping> FileMapping::open(const std::filesystem::path& path
   }
   ::close(fd);
   return mapping;
+}
+
+bool FileMapping::written_since() const {
+  struct stat info {};
+  if (::stat(path_.c_str(), &info) != 0 || info.st_dev != device_ || info.st_ino != inode_) return false;
+  return static_cast<size_t>(info.st_size) != size_ || modified_ns(info) != modified_ns_;
 }
 
 FileMapping::~FileMapping() {

@@ -18,11 +18,18 @@ class FileMapping {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   /// Lets the kernel drop the pages inside [from, from+count): they are read again from the file when touched.
   void release_pages(const void* from, size_t count) const;
+  /// Whether the file was written to since it was opened, which shows in the mapping. (A file that was replaced by
+  /// another of its name stays as it was.)
+  bool written_since() const;
+  const std::filesystem::path& path() const { return path_; }
 
  private:
   FileMapping() = default;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  std::filesystem::path path_;
+  uint64_t device_ = 0, inode_ = 0;
+  int64_t modified_ns_ = 0;
 };
 
 }  // namespace epona

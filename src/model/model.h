@@ -30,6 +30,14 @@ struct Model {
   std::vector<std::string> warnings;  ///< what was odd but accepted; the session logs them
   std::vector<std::shared_ptr<FileMapping>> mappings;
   ModelSource source;
+
+  /// Gives the pages of a constant that nobody reads any more back to the system.
+  void release(const Tensor& constant) const;
+  /// Gives the pages of all files back: what is still needed is read again.
+  void release_pages() const;
+  /// Copies a constant that lies in a file. A file may be overwritten or cut short while a session
+  /// lives, and a mapping shows that (or ends the process); what a session keeps must be memory of its own.
+  void keep(Tensor& constant) const;
 };
 
 /// What the loader may be told.

@@ -97,7 +97,10 @@ void apply(Graph& graph, Node& conv, const Tensor& weights, int64_t channels, co
         }
   } else {
     const int64_t row = w.size() / channels;
-    for (int64_t i = 0; i < w.size(); ++i) data[i] = static_cast<float>(data[i] * affine.scale[i / row]);
+    for (int64_t c = 0; c < channels; ++c, data += row) {
+      const double scale = affine.scale[c];
+      for (int64_t i = 0; i < row; ++i) data[i] = static_cast<float>(data[i] * scale);
+    }
   }
   Tensor b = Tensor::allocate(DataType::float32, Shape{channels});
   const bool has_bias = conv.inputs.size() > 2 && conv.inputs[2] != kNone;

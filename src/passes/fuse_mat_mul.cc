@@ -24,7 +24,9 @@ class Fuser {
   }
 
   bool is_product(const Node& node) const {
-    if (!node.is("MatMul") && !node.is("Gemm")) return false;
+    const bool fused = node.is("FusedMatMul", "com.microsoft");
+    if (!node.is("MatMul") && !node.is("Gemm") && !fused) return false;
+    if (fused && (int_attribute(node, "transBatchA") || int_attribute(node, "transBatchB"))) return false;
     if (node.is("Gemm") && node.opset < 7) return false;
     return node.inputs.size() >= 2 && is_float(node.inputs[0]) && is_float(node.inputs[1]) && is_float(node.outputs[0]);
   }
@@ -34,12 +36,16 @@ class Fuser {
     return value ? *value : 1.0f;
   }
 
+  bool int_attribute(const Node& node, const char* key) const {
+    const int64_t* value = graph_.attribute<int64_t>(node, key);
+    return value && *value;
+  }
+
   /// Columns of the output, where B is a constant matrix; 0 otherwise.
   int64_t columns(const Node& node) const {
     const Tensor* b = graph_.constant(node.inputs[1]);
     if (!b || b->shape.rank() != 2) return 0;
-    const int64_t* trans = graph_.attribute<int64_t>(node, "transB");
-    return b->shape[trans && *trans ? 0 : 1];
+    return b->shape[int_attribute(node, "transB") ? 0 : 1];
   }
 
   /// One value for each column, that adds no dim to an output of that rank.
@@ -107,9 +113,9 @@ class Fuser {
     fused.domain = "epona";
     fused.inputs = {product.inputs[0], product.inputs[1], bias, residual};
     fused.outputs = graph_.nodes[last].outputs;
-    if (gemm) {
+    if (gemm) fused.attributes["matrices_only"] = int64_t{1};
+    if (product.op != "MatMul") {
       fused.attributes["alpha"] = float_attribute(product, "alpha");
-      fused.attributes["matrices_only"] = int64_t{1};
       for (const char* key : {"transA", "transB"}) {
         if (const int64_t* value = graph_.attribute<int64_t>(product, key)) fused.attributes[key] = *value;
       }

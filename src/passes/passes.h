@@ -12,6 +12,8 @@ int eliminate_common_subexpressions(Graph& graph, const PassContext& context);
 int fold_conv_scale(Graph& graph, const PassContext& context);
 int fuse_dynamic_conv(Graph& graph, const PassContext& context);
 int fuse_dynamic_mat_mul(Graph& graph, const PassContext& context);
+int fuse_weight_transpose(Graph& graph, const PassContext& context);
+int fuse_four_bit_weight(Graph& graph, const PassContext& context);
 int fuse_mat_mul(Graph& graph, const PassContext& context);
 int fuse_attention(Graph& graph, const PassContext& context);
 int fuse_gelu(Graph& graph, const PassContext& context);

@@ -50,12 +50,12 @@ class Widener {
       const Node& node = graph_.nodes[id];
       if (node.removed) continue;
       for (ValueId capture : node.captures) needs_half[capture] = 1;
-      if (!widened(node))
+      if (!widens(node))
         for (ValueId input : node.inputs)
           if (input != kNone) needs_half[input] = 1;
     }
     for (NodeId id = 0; id < nodes; ++id)
-      if (!graph_.nodes[id].removed && widened(graph_.nodes[id])) widen(id, needs_half);
+      if (!graph_.nodes[id].removed && widens(graph_.nodes[id])) widen(id, needs_half);
     graph_.sort();
     return count;
   }
@@ -64,8 +64,12 @@ class Widener {
   bool is_half(ValueId id) const {
     return id != kNone && graph_.values[id].type.is_tensor() && graph_.values[id].type.elem == DataType::float16;
   }
+  /// Rows of a constant table are cheaper to widen than the table.
+  bool widens(const Node& node) const {
+    return widened(node) && !(node.op == "Gather" && graph_.constant(node.inputs[0]));
+  }
   bool touches_half(const Node& node) const {
-    return widened(node) && (std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return is_half(id); }) ||
+    return widens(node) && (std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return is_half(id); }) ||
                              std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return is_half(id); }));
   }
 
@@ -96,7 +100,7 @@ class Widener {
       id = new_wide_value(half);
       // Values that widened nodes write get their producer there; all others are cast.
       NodeId producer = graph_.values[half].producer;
-      if (producer == kNone || !widened(graph_.nodes[producer])) add_cast(half, id, DataType::float32);
+      if (producer == kNone || !widens(graph_.nodes[producer])) add_cast(half, id, DataType::float32);
     }
     return wide_[half] = id;
   }

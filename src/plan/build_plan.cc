@@ -22,6 +22,12 @@ class PlanNodeInfo final : public NodeInfo {
   const PlanOptions& options_;
 };
 
+/// Who still needs a constant.
+struct Readers {
+  int to_build = 0;          ///< inputs of kernels that are not built yet
+  bool at_run_time = false;  ///< a kernel, a subgraph or the caller
+};
+
 class PlanBuilder {
  public:
   PlanBuilder(Graph& graph, const PlanOptions& options)
@@ -30,9 +36,10 @@ class PlanBuilder {
   std::shared_ptr<const Plan> build() {
     plan_->name = graph_.name;
     make_slots();
+    count_readers();
     make_steps();
     for (int& slot : plan_->outputs) slot = copies_.bring(slot, 0);
-    drop_unread_constants();
+    settle_constants();
     mark_known();
     share_memory();
     cut_segments(*plan_);
@@ -57,9 +64,23 @@ class PlanBuilder {
     for (auto& [index, id] : graph_.captured) plan_->captures.emplace_back(index, id);
   }
 
-  void make_steps() {
+  void count_readers() {
+    readers_.resize(plan_->slots.size());
+    const auto keep = [&](int slot) { readers_[slot].at_run_time = true; };
     for (const Node& node : graph_.nodes) {
       if (node.removed) continue;
+      for (int slot : node.inputs)
+        if (slot != kNone) ++readers_[slot].to_build;
+      std::for_each(node.captures.begin(), node.captures.end(), keep);
+    }
+    std::for_each(plan_->outputs.begin(), plan_->outputs.end(), keep);
+  }
+
+  void make_steps() {
+    for (Node& node : graph_.nodes) {
+      if (node.removed) continue;
+      for (auto& [key, attribute] : node.attributes)
+        if (auto* tensor = std::get_if<Tensor>(&attribute)) options_.keep(*tensor);
       auto [kernel, provider] = options_.build(PlanNodeInfo(graph_, node, options_));
       StepPlan step;
       step.provider = provider->name();
@@ -97,6 +118,7 @@ class PlanBuilder {
           if (output >= 0) plan_->slots[output].dynamic = true;
       }
       bring_inputs(step);
+      release_packed(node, step);
       plan_->steps.push_back(std::move(step));
     }
   }
@@ -129,28 +151,41 @@ class PlanBuilder {
       if (slot >= 0) plan_->slots[slot].memory = step.memory;
   }
 
-  void drop_unread_constants() {
-    std::vector<char> read(plan_->slots.size(), 0);
-    for (const StepPlan& step : plan_->steps) {
-      for (size_t i = 0; i < step.inputs.size(); ++i) {
-        int slot = step.inputs[i];
-        if (slot >= 0 && (!plan_->slots[slot].constant || step.kernel->reads_constant(static_cast<int>(i))))
-          read[slot] = 1;
-      }
-      for (int slot : step.captures) read[slot] = 1;
+  /// After the kernel of a step is built: constants that every reader has packed are given back at once, so that never
+  /// more than one weight is held twice.
+  void release_packed(const Node& node, const StepPlan& step) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const int slot = node.inputs[i];
+      if (slot < 0) continue;
+      Readers& readers = readers_[slot];
+      const bool copied = step.inputs[i] != slot;  // to another memory
+      readers.at_run_time |= !copied && step.kernel->reads_constant(static_cast<int>(i));
+      if (--readers.to_build == 0 && !readers.at_run_time) release(slot);
     }
-    for (int slot : plan_->outputs) read[slot] = 1;
-    for (size_t i = 0; i < plan_->slots.size(); ++i) {
+  }
+
+  void release(int index) {
+    SlotPlan& slot = plan_->slots[index];
+    if (!slot.constant || slot.is_input) return;
+    // The dims stay: kernels ask for the shapes of inputs that they have packed.
+    if (options_.release) options_.release(slot.constant);
+    for (Tensor* tensor : {&slot.constant, &graph_.values[index].constant}) {
+      tensor->owner.reset();
+      tensor->data = nullptr;
+    }
+  }
+
+  /// The constants that are left belong to the plan alone, aligned for their type. Those nobody reads are given back.
+  void settle_constants() {
+    for (size_t i = 0; i < readers_.size(); ++i) {
       SlotPlan& slot = plan_->slots[i];
-      if (!slot.constant || slot.is_input || slot.memory != 0) continue;
-      graph_.values[i].constant.owner.reset();
-      if (!read[i]) {
-        // The dims stay: kernels ask for the shapes of inputs that they have packed.
-        if (options_.release) options_.release(slot.constant);
-        slot.constant.owner.reset();
-        slot.constant.data = nullptr;
+      if (!slot.constant || !slot.constant.data) continue;
+      if (!readers_[i].at_run_time && !slot.is_input) {
+        release(static_cast<int>(i));
         continue;
       }
+      graph_.values[i].constant.owner.reset();
+      options_.keep(slot.constant);
       size_t unit = std::max<size_t>(1, std::min<size_t>(8, type_bits(slot.constant.type) / 8));
       if (slot.constant.type != DataType::string && reinterpret_cast<uintptr_t>(slot.constant.data) % unit != 0)
         slot.constant = slot.constant.clone();
@@ -242,6 +277,7 @@ class PlanBuilder {
   const PlanOptions& options_;
   std::shared_ptr<Plan> plan_;
   CopyInserter copies_;
+  std::vector<Readers> readers_;  // per value of the graph
 };
 
 }  // namespace

@@ -95,6 +95,8 @@ struct PlanOptions {
   std::function<std::shared_ptr<Subgraph>(const std::shared_ptr<Graph>&)> make_subgraph;
   /// Called with the memory of constants that kernels have packed and nobody reads any more.
   std::function<void(const Tensor&)> release;
+  /// Called with constants that are read at run time: gives them memory that is the plan's alone, not the model file's.
+  std::function<void(Tensor&)> keep;
 };
 
 /// Builds kernels and decides everything that depends on the graph alone. Constants that no kernel reads at run time

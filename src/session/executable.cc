@@ -31,6 +31,7 @@ class Builder {
     result_->executor = std::make_unique<Executor>(plan(*model_.graph));
     recorder_->finish();
     model_.graph.reset();
+    model_.mappings.clear();
     lap("plan");
     retire_idle();
     check_placement();
@@ -73,6 +74,7 @@ class Builder {
 
   void optimize() {
     apply_passes(false);
+    model_.release_pages();
     if (options_.optimized_model_path.empty()) return;
     for (Node& node : model_.graph->nodes)
       if (is_marked(node))
@@ -99,7 +101,8 @@ class Builder {
     nested.make_subgraph = [&](const std::shared_ptr<Graph>& body) -> std::shared_ptr<Subgraph> {
       return std::make_shared<PlanSubgraph>(plan(*body));
     };
-    nested.release = [&](const Tensor& constant) { release_pages(constant); };
+    nested.release = [&](const Tensor& constant) { model_.release(constant); };
+    nested.keep = [&](Tensor& constant) { model_.keep(constant); };
     std::shared_ptr<const Plan> plan = build_plan(graph, nested);
     for (const PlanCopy& copy : plan->copies)
       result_->placement.copies.push_back({graph.name, plan->slots[static_cast<size_t>(copy.slot)].name,
@@ -198,15 +201,6 @@ class Builder {
       if (share < least)
         fail(Code::fail, "session.require_placement asks for at least ", least * 100, "% of the FLOPs on ", name, "; it has ",
              share * 100, "%.\n", to_table(report));
-    }
-  }
-
-  void release_pages(const Tensor& constant) {
-    for (auto& mapping : model_.mappings) {
-      auto bytes = mapping->bytes();
-      auto* data = static_cast<const std::byte*>(constant.data);
-      if (constant.type != DataType::string && data >= bytes.data() && data < bytes.data() + bytes.size())
-        mapping->release_pages(data, constant.bytes());
     }
   }
 

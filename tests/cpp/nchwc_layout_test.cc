@@ -101,6 +101,15 @@ TEST(NchwcLayout, ConcatSplitShapesGroupsAndOneDim) {
   EXPECT_GE(compare(m.text("float[N,68,L] y", body), {{2, 8, 19}, {1, 8, 5}}), 5);
 }
 
+TEST(NchwcLayout, ImagesOfOneColumn) {
+  Model m("float[N,24,H,W] x");
+  m.constant("w0", {48, 24, 5, 1}).constant("w1", {48, 1, 3, 1}).constant("w2", {40, 24, 3, 1}).constant("b", {48});
+  const std::string body =
+      "c0 = Conv<pads = [2,0,1,0], strides = [2,1]>(x, w0, b) c1 = Conv<group = 48, pads = [2,0,2,0], dilations = [2,1]>(c0, w1)"
+      "c2 = Conv<group = 2>(c1, w2) y = Relu(c2)";
+  EXPECT_GT(compare(m.text("float[N,C,I,J] y", body), {{1, 24, 77, 1}, {2, 24, 40, 1}, {1, 24, 33, 5}, {1, 24, 9, 1}}), 0);
+}
+
 TEST(NchwcLayout, SqueezeAndExcite) {
   Model m("float[N,16,H,W] x");
   m.constant("w", {40, 16, 1, 1}).constant("d", {8, 40, 1, 1}).constant("u", {40, 8, 1, 1}).constant("k", {40, 1, 3, 3});

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "heap_count.h"
@@ -82,6 +85,52 @@ TEST(Session, ManyThreadsShareOneSession) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+/// A model whose lookup table, 128 KB, is read at every run.
+std::string model_with_a_table() {
+  onnx::ModelProto model;
+  model.ParseFromString(test::model_bytes(
+      "<ir_version: 8, opset_import: [\"\" : 17]> g (int64[N] i) => (float[N,64] y) { y = Gather(table, i) }"));
+  onnx::TensorProto* table = model.mutable_graph()->add_initializer();
+  table->set_name("table");
+  table->set_data_type(onnx::TensorProto_DataType_FLOAT);
+  table->add_dims(512);
+  table->add_dims(64);
+  std::string raw(512 * 64 * 4, '\0');
+  for (size_t k = 0; k < raw.size() / 4; ++k) {
+    const float value = static_cast<float>(k);
+    std::memcpy(raw.data() + 4 * k, &value, 4);
+  }
+  table->set_raw_data(raw);
+  return model.SerializeAsString();
+}
+
+void expect_table_row(const Session& session) {
+  const int64_t index[] = {511};
+  std::vector<RuntimeValue> in = {Tensor::of<int64_t>(Shape{1}, std::span<const int64_t>(index))}, out(1);
+  session.run_positional(in, out);
+  for (int64_t c = 0; c < 64; ++c) ASSERT_EQ(out[0].tensor.as<float>()[c], static_cast<float>(511 * 64 + c));
+}
+
+TEST(Session, TheModelFileMayChangeAfterwards) {
+  const std::string path = ::testing::TempDir() + "/epona_changing.onnx", bytes = model_with_a_table();
+  std::ofstream(path, std::ios::binary) << bytes;
+  Session session(std::filesystem::path(path), {});
+  expect_table_row(session);
+  std::ofstream(path, std::ios::binary | std::ios::in) << std::string(bytes.size(), 'x');  // the same file, in place
+  expect_table_row(session);
+  std::filesystem::resize_file(path, 0);
+  expect_table_row(session);
+  std::filesystem::remove(path);
+}
+
+TEST(Session, TheModelsBytesMayGoAway) {
+  auto bytes = std::make_unique<std::string>(model_with_a_table());
+  Session session(test::as_bytes(*bytes), {});
+  std::fill(bytes->begin(), bytes->end(), 'x');
+  bytes.reset();
+  expect_table_row(session);
 }
 
 TEST(Session, OutputsSurviveLaterRuns) {

@@ -1,6 +1,7 @@
 #include <optional>
 #include <variant>
 
+#include "base/weight_memory.h"
 #include "kernels/conv.h"
 #include "kernels/conv_cost.h"
 #include "ops/nn/window.h"
@@ -33,10 +34,11 @@ class ConvNchwc final : public Kernel {
     params_.dilation_h = static_cast<int>(dilation.h), params_.dilation_w = static_cast<int>(dilation.w);
     Tensor weights = widen_groups(*w);
     choose(info);
+    if (params_.kernel_w == 1) turn();
     std::visit(
         [&](auto& conv) {
-          packed_ = Tensor::allocate(DataType::float32, Shape{static_cast<int64_t>(conv.packed_floats())});
-          conv.pack(weights.as<float>(), bias ? bias->as<float>() : nullptr, packed_.as<float>());
+          packed_ = allocate_weights(conv.packed_floats() * sizeof(float));
+          conv.pack(weights.as<float>(), bias ? bias->as<float>() : nullptr, static_cast<float*>(packed_.get()));
         },
         *conv_);
   }
@@ -49,14 +51,19 @@ class ConvNchwc final : public Kernel {
     y.push_back(image.out_w);
     y.push_back(kChannelBlock);
     if (c.has(3) && !(c.in(3) == y)) c.refuse("residual has shape ", c.in(3), "; expected ", y);
-    c.workspace(std::visit([&](auto& conv) { return conv.workspace_bytes(image, c.threads()); }, *conv_));
+    const bool turned = is_column(image);
+    c.workspace(std::visit([&](auto& conv) { return conv.workspace_bytes(turned ? turn(image) : image, c.threads()); },
+                           turned ? *turned_ : *conv_));
     c.out(0, std::move(y));
   }
 
   void run(const RunContext& c) const override {
-    const ConvImage image = image_of(c.in(0).shape, c.node());
-    const ConvBuffers buffers{c.data<float>(0), packed_.as<float>(), c.data<float>(3), c.out_data<float>(0), c.workspace()};
-    std::visit([&](auto& conv) { conv.run(image, buffers, c.pool()); }, *conv_);
+    ConvImage image = image_of(c.in(0).shape, c.node());
+    const bool turned = is_column(image);
+    if (turned) image = turn(image);
+    const auto* packed = static_cast<const float*>(packed_.get());
+    const ConvBuffers buffers{c.data<float>(0), packed, c.data<float>(3), c.out_data<float>(0), c.workspace()};
+    std::visit([&](auto& conv) { conv.run(image, buffers, c.pool()); }, turned ? *turned_ : *conv_);
   }
 
   bool reads_constant(int input) const override { return input == 0 || input == 3; }
@@ -68,6 +75,25 @@ class ConvNchwc final : public Kernel {
     const Window w = slide(window_, node, x, kernel_);
     const Shape2 in = Shape2::of(w.in, 1), out = Shape2::of(w.out, 1), pad = Shape2::of(w.pad, 0);
     return {x[0], in.h, in.w, out.h, out.w, pad.h, pad.w};
+  }
+
+  /// An image of one column is one row in memory as well, and so are its filters: the tiles run along rows.
+  bool is_column(const ConvImage& image) const {
+    return turned_ && image.in_w == 1 && image.out_w == 1 && image.pad_left == 0 && image.out_h > 1;
+  }
+  static ConvImage turn(const ConvImage& image) {
+    return {image.batch, 1, image.in_h, 1, image.out_h, 0, image.pad_top};
+  }
+  void turn() {
+    ConvParams turned = params_;
+    std::swap(turned.kernel_h, turned.kernel_w);
+    std::swap(turned.stride_h, turned.stride_w);
+    std::swap(turned.dilation_h, turned.dilation_w);
+    std::visit(
+        [&]<class Conv>(const Conv&) {
+          if constexpr (!std::is_same_v<Conv, ConvWinograd>) turned_.emplace(Conv(turned));
+        },
+        *conv_);
   }
 
   /// Groups of fewer than 16 channels become groups of 16 with zeros where channels of different groups would meet.
@@ -112,8 +138,8 @@ class ConvNchwc final : public Kernel {
   Shape kernel_;
   bool from_planes_;
   ConvParams params_;
-  std::optional<Algorithm> conv_;
-  Tensor packed_;
+  std::optional<Algorithm> conv_, turned_;
+  std::shared_ptr<void> packed_;
 };
 
 }  // namespace

@@ -76,15 +76,11 @@ FloatMatMul::FloatMatMul(const NodeInfo& info, const MatMulForm& form) : form_(f
   const bool trans = form.trans_b && b->shape.rank() > 1;
   const Matrix m = matrix_of(b->shape, trans, false);
   packed_ = allocate_weights(packed_b_floats(m.rows, m.cols) * sizeof(float));
-  const float* values = b->as<float>();
+  const float* values = b->as<float>();  // at any address: the model file does not align its weights
   Tensor wide;
-  if (is_half(type_) || reinterpret_cast<uintptr_t>(values) % sizeof(float) != 0) {
+  if (is_half(type_)) {
     wide = Tensor::allocate(DataType::float32, b->shape);
-    if (is_half(type_)) {
-      widen_half(type_, b->data, wide.as<float>(), b->size());
-    } else {
-      wide = b->clone();
-    }
+    widen_half(type_, b->data, wide.as<float>(), b->size());
     values = wide.as<float>();
   }
   pack_b(m.rows, m.cols, values, trans ? m.rows : m.cols, trans, static_cast<float*>(packed_.get()));
