@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #if defined(__x86_64__)
@@ -102,7 +103,12 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options)
     : impl_(std::make_unique<Impl>()), threads_(options.threads > 0 ? options.threads : cpu_budget()) {
   impl_->spin = options.spin;
   impl_->spin_time = std::chrono::microseconds(options.spin_microseconds);
-  for (int i = 1; i < threads_; ++i) impl_->workers.emplace_back([this] { impl_->worker(); });
+  impl_->workers.reserve(static_cast<size_t>(threads_ - 1));
+  try {
+    for (int i = 1; i < threads_; ++i) impl_->workers.emplace_back([this] { impl_->worker(); });
+  } catch (const std::system_error&) {  // the system gives no more threads: go on with those that are there
+    threads_ = static_cast<int>(impl_->workers.size()) + 1;
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -94,7 +94,10 @@ onnx::inliner::FunctionIdVector missing_functions(const onnx::GraphProto& graph,
 
 void ensure_schemas() {
   static std::once_flag once;
-  std::call_once(once, [] { register_ms_schemas(); });
+  std::call_once(once, [] {
+    register_ms_schemas();
+    guard_inference();
+  });
 }
 
 std::map<std::string, int> check_model_header(const onnx::ModelProto& model, std::vector<std::string>& warnings) {

@@ -20,6 +20,9 @@ void inline_functions(onnx::ModelProto& model, const std::map<std::string, int>&
 /// Infers types and shapes into value_info. Throws with the inference's own message when a node contradicts itself.
 void infer_types(onnx::ModelProto& model);
 
+/// Makes the inference functions that trust a model too much leave damaged nodes alone. Once, by ensure_schemas.
+void guard_inference();
+
 /// Registers the standard's and com.microsoft's schemas once.
 void ensure_schemas();
 

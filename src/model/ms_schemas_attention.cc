@@ -56,7 +56,7 @@ void infer_multi_head_attention(Context& c) {
       kv_length = k->dim(1);
       v_head = head;
       out_hidden = q->dim(2);
-    } else if (k && v && v->dim_size() == 3) {
+    } else if (k && k->dim_size() == 3 && v && v->dim_size() == 3) {
       kv_length = k->dim(1);
       out_hidden = v->dim(2);
       if (heads > 0 && known(out_hidden) >= 0) v_head = dim(known(out_hidden) / heads);

@@ -3,6 +3,7 @@
 #include "kernels/isa.h"
 #include "session/choose_providers.h"
 #include "session/config_keys.h"
+#include "session/rethrow.h"
 
 namespace epona {
 LoadOptions load_options(const SessionOptions& options) {
@@ -39,7 +40,7 @@ Session::Session(std::span<const std::byte> model, std::shared_ptr<void> owner, 
   initialize();
 }
 
-void Session::initialize() {
+void Session::initialize() try {
   int64_t begin_ns = Profiler::now_ns();
   if (options_.enable_profiling) {
     profiler_ = std::make_unique<Profiler>(options_.profile_file_prefix);
@@ -58,6 +59,8 @@ void Session::initialize() {
   executable_ = build_executable(model_, options_);
   make_pool();
   if (profiler_) profiler_->session_event("session_initialization", begin_ns, Profiler::now_ns());
+} catch (...) {
+  rethrow_as_error("the session was made");
 }
 
 std::string Session::end_profiling() { return profiler_ ? profiler_->finish() : ""; }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "session/check_value.h"
+#include "session/rethrow.h"
 #include "session/session.h"
 
 namespace epona {
@@ -64,7 +65,7 @@ void Session::check_feed(size_t input, const RuntimeValue& value) const {
 }
 
 void Session::run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
-                             const RunOptions* options, RunObserver* observer) const {
+                             const RunOptions* options, RunObserver* observer) const try {
   if (values.size() < inputs_.size() || values.size() > inputs_.size() + overridable_.size())
     fail(Code::invalid_argument, "the model has ", inputs_.size(), " inputs, ", values.size(), " values were given");
   if (results.size() != outputs_.size())
@@ -84,6 +85,8 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   for (size_t i = 0; i < feed_order_.size(); ++i)
     if (static_cast<size_t>(feed_order_[i]) < values.size()) fed[i] = values[static_cast<size_t>(feed_order_[i])];
   execute(fed, results, env);
+} catch (...) {
+  rethrow_as_error("the model ran");
 }
 
 void Session::execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const {

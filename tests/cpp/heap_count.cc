@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "sanitizers.h"
+
 namespace {
 std::atomic<size_t> count{0};
 }  // namespace
@@ -14,7 +16,7 @@ namespace epona::test {
 size_t heap_allocations() { return count.load(); }
 }  // namespace epona::test
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef EPONA_SANITIZED
 void* operator new(size_t bytes) {
   count.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;

@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <random>
-#include <thread>
 
+#include "damaged.h"
 #include "model_text.h"
-#include "session/session.h"
+#include "sanitizers.h"
 
 namespace epona {
 namespace {
@@ -72,44 +69,8 @@ std::string mutate(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-RuntimeValue made_up(const Type& type) {
-  Shape shape;
-  if (type.shape)
-    for (const Dim& dim : *type.shape) shape.push_back(dim.known() ? std::min<int64_t>(dim.value, 64) : 2);
-  if (!type.is_tensor() || shape.rank() > 8 || type_bytes(type.elem, shape.size()) > (1u << 20))
-    fail(Code::invalid_argument, "no input for this type");
-  Tensor tensor = Tensor::allocate(type.elem, shape);
-  if (type.elem != DataType::string) std::memset(tensor.data, 1, tensor.bytes());
-  return tensor;
-}
-
-/// Stops runs that take longer than two seconds: a damaged trip count may be 2^60.
-class Watchdog {
- public:
-  Watchdog() : thread_([this] {
-    while (!done_) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      if (RunOptions* run = run_; run && ++ticks_ > 20) run->terminate = true;
-    }
-  }) {}
-  ~Watchdog() {
-    done_ = true;
-    thread_.join();
-  }
-  void watch(RunOptions* run) {
-    ticks_ = 0;
-    run_ = run;
-  }
-
- private:
-  std::atomic<bool> done_{false};
-  std::atomic<int> ticks_{0};
-  std::atomic<RunOptions*> run_{nullptr};
-  std::thread thread_;
-};
-
 TEST(Mutation, DamagedModelsAreRefusedOrRun) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef EPONA_SANITIZED
   // A size that survives the checks must fail to allocate, not eat the machine.
   rlimit memory{size_t{3} << 30, size_t{3} << 30}, before{};
   getrlimit(RLIMIT_AS, &before);
@@ -123,7 +84,7 @@ TEST(Mutation, DamagedModelsAreRefusedOrRun) {
   const char* only = std::getenv("EPONA_MUTATION");
   const char* seed_text = std::getenv("EPONA_MUTATION_SEED");
   const int seed = seed_text ? std::atoi(seed_text) : 20261130;
-  Watchdog watchdog;
+  test::Watchdog watchdog;
   int refused = 0, ran = 0, failed = 0;
   for (int i = 0; i < kMutations; ++i) {
     if (only && *only == 'v') std::fprintf(stderr, "mutation %d\n", i);
@@ -137,17 +98,7 @@ TEST(Mutation, DamagedModelsAreRefusedOrRun) {
     try {
       Session session(test::as_bytes(bytes), options);
       try {
-        std::vector<RuntimeValue> in, out(session.outputs().size());
-        for (const IoInfo& input : session.inputs()) in.push_back(made_up(input.type));
-        RunOptions run;
-        watchdog.watch(&run);
-        try {
-          session.run_positional(in, out, &run);
-        } catch (...) {
-          watchdog.watch(nullptr);
-          throw;
-        }
-        watchdog.watch(nullptr);
+        watchdog.run(session);
         ++ran;
       } catch (const Error&) {
         ++failed;
@@ -157,7 +108,7 @@ TEST(Mutation, DamagedModelsAreRefusedOrRun) {
       ++refused;
     }
   }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef EPONA_SANITIZED
   setrlimit(RLIMIT_AS, &before);
 #endif
   std::printf("%d mutations: %d refused, %d failed while running, %d ran\n", kMutations, refused, failed, ran);
