@@ -57,8 +57,16 @@ Model load_model(std::span<const std::byte> bytes, std::shared_ptr<void> owner, 
 /// The same model again, from the memory of its source. Throws when that was bytes nobody keeps.
 Model load_again(const ModelSource& source, const LoadOptions& options = {});
 
+/// How a graph is written.
+struct SaveOptions {
+  /// Weights of this many bytes and more are written as external data at their address in this process (the location
+  /// that onnxruntime and OpenVINO know for it), without a copy: for readers in the process, while the graph lives.
+  size_t weights_by_address = SIZE_MAX;
+  bool value_info = true;  ///< with the types of computed values
+};
+
 /// Serialises a graph as a ModelProto. Nodes of domain "epona" are written as such and can be read back by Epona only.
-std::string save_model(const Model& model, const Graph& graph);
+std::string save_model(const Model& model, const Graph& graph, const SaveOptions& options = {});
 void save_model(const Model& model, const Graph& graph, const std::filesystem::path& path);
 
 }  // namespace epona

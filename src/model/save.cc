@@ -8,10 +8,45 @@
 namespace epona {
 namespace {
 
-onnx::GraphProto to_proto(const Graph& graph);
+/// Names of a body's captured values: what the enclosing graph calls them now (passes replace values and keep bodies).
+using CaptureNames = std::map<ValueId, std::string>;
+onnx::GraphProto to_proto(const Graph& graph, const SaveOptions& options, const CaptureNames& captures);
+
+onnx::TensorProto weight_to_proto(const Tensor& tensor, const std::string& name, const SaveOptions& options) {
+  if (tensor.type == DataType::string || tensor.bytes() < options.weights_by_address)
+    return tensor_to_proto(tensor, name);
+  onnx::TensorProto proto;
+  proto.set_name(name);
+  proto.set_data_type(static_cast<int>(tensor.type));
+  for (int64_t dim : tensor.shape) proto.add_dims(dim);
+  proto.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto put = [&](const char* key, const std::string& value) {
+    auto& entry = *proto.add_external_data();
+    entry.set_key(key);
+    entry.set_value(value);
+  };
+  put("location", "*/_ORT_MEM_ADDR_/*");
+  put("offset", std::to_string(reinterpret_cast<uintptr_t>(tensor.data)));
+  put("length", std::to_string(tensor.bytes()));
+  return proto;
+}
 
 struct AttributeWriter {
+  const Graph& graph;
+  const Node& node;
+  const SaveOptions& options;
+  const CaptureNames& captures;
   onnx::AttributeProto& to;
+
+  onnx::GraphProto body_to_proto(const Graph& body) const {
+    CaptureNames names;
+    for (auto& [index, inner] : body.captured) {
+      ValueId outer = node.captures[static_cast<size_t>(index)];
+      auto renamed = captures.find(outer);
+      names[inner] = renamed == captures.end() ? graph.values[outer].name : renamed->second;
+    }
+    return to_proto(body, options, names);
+  }
   void operator()(int64_t v) const {
     to.set_type(onnx::AttributeProto::INT);
     to.set_i(v);
@@ -30,7 +65,7 @@ struct AttributeWriter {
   }
   void operator()(const std::shared_ptr<Graph>& v) const {
     to.set_type(onnx::AttributeProto::GRAPH);
-    *to.mutable_g() = to_proto(*v);
+    *to.mutable_g() = body_to_proto(*v);
   }
   void operator()(const std::vector<int64_t>& v) const {
     to.set_type(onnx::AttributeProto::INTS);
@@ -50,15 +85,20 @@ struct AttributeWriter {
   }
   void operator()(const std::vector<std::shared_ptr<Graph>>& v) const {
     to.set_type(onnx::AttributeProto::GRAPHS);
-    for (const auto& item : v) *to.add_graphs() = to_proto(*item);
+    for (const auto& item : v) *to.add_graphs() = body_to_proto(*item);
   }
 };
 
-onnx::GraphProto to_proto(const Graph& graph) {
+onnx::GraphProto to_proto(const Graph& graph, const SaveOptions& options, const CaptureNames& captures) {
   onnx::GraphProto proto;
+  auto name_of = [&](ValueId id) {
+    if (id == kNone) return std::string();
+    auto renamed = captures.find(id);
+    return renamed == captures.end() ? graph.values[id].name : renamed->second;
+  };
   proto.set_name(graph.name.empty() ? "graph" : graph.name);
   auto put_info = [&](ValueId id, onnx::ValueInfoProto& info) {
-    info.set_name(graph.values[id].name);
+    info.set_name(name_of(id));
     if (graph.values[id].type.kind != Type::Kind::unknown) *info.mutable_type() = type_to_proto(graph.values[id].type);
   };
   for (ValueId id : graph.inputs) put_info(id, *proto.add_input());
@@ -66,8 +106,8 @@ onnx::GraphProto to_proto(const Graph& graph) {
   for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
     const Value& value = graph.values[id];
     if (value.constant)
-      *proto.add_initializer() = tensor_to_proto(value.constant, value.name);
-    else if (value.producer != kNone && value.type.kind != Type::Kind::unknown && !graph.is_output(id))
+      *proto.add_initializer() = weight_to_proto(value.constant, value.name, options);
+    else if (options.value_info && value.producer != kNone && value.type.kind != Type::Kind::unknown && !graph.is_output(id))
       put_info(id, *proto.add_value_info());
   }
   for (const Node& node : graph.nodes) {
@@ -76,13 +116,12 @@ onnx::GraphProto to_proto(const Graph& graph) {
     out.set_name(node.name);
     out.set_op_type(node.op);
     out.set_domain(node.domain);
-    auto name_of = [&](ValueId id) { return id == kNone ? std::string() : graph.values[id].name; };
     for (ValueId id : node.inputs) out.add_input(name_of(id));
     for (ValueId id : node.outputs) out.add_output(name_of(id));
     for (auto& [key, attribute] : node.attributes) {
       auto& to = *out.add_attribute();
       to.set_name(key);
-      std::visit(AttributeWriter{to}, attribute);
+      std::visit(AttributeWriter{graph, node, options, captures, to}, attribute);
     }
   }
   return proto;
@@ -90,7 +129,7 @@ onnx::GraphProto to_proto(const Graph& graph) {
 
 }  // namespace
 
-std::string save_model(const Model& model, const Graph& graph) {
+std::string save_model(const Model& model, const Graph& graph, const SaveOptions& options) {
   onnx::ModelProto proto;
   proto.set_ir_version(model.ir_version);
   proto.set_producer_name(model.producer_name);
@@ -111,7 +150,7 @@ std::string save_model(const Model& model, const Graph& graph) {
     import.set_domain(domain);
     import.set_version(version);
   }
-  *proto.mutable_graph() = to_proto(graph);
+  *proto.mutable_graph() = to_proto(graph, options, {});
   std::string bytes;
   if (!proto.SerializeToString(&bytes))
     fail(Code::fail, "the model is over 2 GB and cannot be written as one protobuf file");

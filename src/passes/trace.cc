@@ -166,6 +166,24 @@ void NodeTrace::after_rebuild(const Graph& graph, const std::string& by) {
   for (NodeId id : vanished) absorb(state, gone[id].origins, now[id], by);
 }
 
+void NodeTrace::take_origins(const Graph& graph, NodeId id, std::vector<int>& origins) {
+  auto& entries = states_[&graph].entries;
+  if (id >= static_cast<NodeId>(entries.size())) return;
+  origins.insert(origins.end(), entries[id].origins.begin(), entries[id].origins.end());
+  entries[id].origins.clear();
+  for_each_subgraph(graph.nodes[id], [&](const Graph& body) {
+    for (NodeId inner = 0; inner < static_cast<NodeId>(body.nodes.size()); ++inner) take_origins(body, inner, origins);
+  });
+}
+
+void NodeTrace::group(const Graph& graph, const std::vector<NodeId>& members, NodeId node) {
+  std::vector<int> origins;
+  for (NodeId id : members) take_origins(graph, id, origins);
+  auto& entries = states_[&graph].entries;
+  entries.resize(static_cast<size_t>(node) + 1);
+  entries[node].origins = std::move(origins);
+}
+
 void NodeTrace::tidy(Graph& graph) {
   std::vector<Entry>& entries = states_[&graph].entries;
   std::vector<Entry> kept;

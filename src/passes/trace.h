@@ -27,6 +27,8 @@ class NodeTrace {
   void before(const Graph& graph, bool rebuilds);
   /// After it, while removed nodes still have their places: says who took over the work of those that went.
   void after(const Graph& graph, const std::string& by);
+  /// Before `members` are removed and `node` (the next to be added) does their work, also that of their subgraphs.
+  void group(const Graph& graph, const std::vector<NodeId>& members, NodeId node);
   /// Graph::compact and Graph::sort, followed.
   void tidy(Graph& graph);
 
@@ -48,6 +50,7 @@ class NodeTrace {
     std::vector<std::vector<NodeId>> readers;  // of values, before the rewrite; made when it is needed
   };
   void add(const Graph& graph);
+  void take_origins(const Graph& graph, NodeId id, std::vector<int>& origins);
   void after_rebuild(const Graph& graph, const std::string& by);
   void absorb(State& state, std::vector<int> origins, NodeId absorber, const std::string& by);
   NodeId find_absorber(const Graph& graph, const State& state, NodeId gone, int depth) const;

@@ -81,7 +81,7 @@ class PlanBuilder {
       if (node.removed) continue;
       for (auto& [key, attribute] : node.attributes)
         if (auto* tensor = std::get_if<Tensor>(&attribute)) options_.keep(*tensor);
-      auto [kernel, provider] = options_.build(PlanNodeInfo(graph_, node, options_));
+      auto [kernel, provider, traits] = options_.build(PlanNodeInfo(graph_, node, options_));
       StepPlan step;
       step.provider = provider->name();
       plan_->kernels.push_back(std::move(kernel));
@@ -93,7 +93,7 @@ class PlanBuilder {
       step.inputs.assign(node.inputs.begin(), node.inputs.end());
       step.outputs.assign(node.outputs.begin(), node.outputs.end());
       step.captures.assign(node.captures.begin(), node.captures.end());
-      if (const OpDef* def = provider->traits(node)) {
+      if (const OpDef* def = traits ? traits : provider->traits(node)) {
         step.shape_inputs = def->shape_inputs;
         step.inplace = def->inplace;
         step.dynamic = def->dynamic;

@@ -85,6 +85,7 @@ struct Plan {
 struct BuiltKernel {
   KernelPtr kernel;
   Provider* provider = nullptr;
+  const OpDef* traits = nullptr;  ///< null: the provider knows the operator's
 };
 
 /// What building a plan needs besides the graph.

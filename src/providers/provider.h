@@ -28,6 +28,12 @@ struct Claim {
   std::map<NodeId, Refusal> refused;
 };
 
+/// A group of nodes made into one kernel.
+struct Compiled {
+  KernelPtr kernel;
+  OpDef traits;  ///< as the planner needs them; dynamic when output shapes are known only after running
+};
+
 /// One hardware path. Stateless towards runs: a session owns its providers, kernels own what they need.
 class Provider {
  public:
@@ -43,6 +49,22 @@ class Provider {
   /// find inputs there and write outputs there, except inputs whose elements shapes() reads (OpDef::shape_inputs): those
   /// are the host's. Operators whose output shapes are known only after running are not for devices.
   virtual Device* device() { return nullptr; }
+
+  /// A compiling provider claims groups of nodes, before the passes that only the CPU understands, and is given each as
+  /// a graph of its own: inputs are what the group reads, outputs what is read of it.
+  virtual bool compiles() const { return false; }
+  /// Throws when the group cannot be compiled after all.
+  virtual Compiled compile(const Graph& group) {
+    (void)group;
+    fail(Code::not_implemented, name(), " compiles no groups");
+  }
+  /// After compile() failed: what of that group it would still take. Nodes that it does not name are refused with the
+  /// error.
+  virtual Claim reclaim(const Graph& group) {
+    (void)group;
+    return {};
+  }
+
   /// Whether an option that the schema marks live can be changed in place, while runs go on. Otherwise the session is
   /// planned anew with the new value.
   virtual bool can_change(const std::string& key) const {

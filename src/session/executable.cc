@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "placement/marks.h"
+#include "placement/partition.h"
 #include "placement/placement_recorder.h"
 #include "placement/report.h"
 #include "plan/plan.h"
@@ -54,12 +55,47 @@ class Builder {
   void assign_nodes() {
     if (order_.size() < 2) return;
     apply_passes(true);
-    assign(*model_.graph);
+    std::vector<Provider*> kernel_makers;
+    auto ask_kernel_makers = [&] {
+      if (!kernel_makers.empty()) assign(*model_.graph, kernel_makers);
+      kernel_makers.clear();
+    };
+    for (Provider* provider : order_) {
+      if (provider == cpu()) break;
+      if (!provider->compiles()) {
+        kernel_makers.push_back(provider);
+        continue;
+      }
+      ask_kernel_makers();
+      compile_groups(*provider);
+    }
+    ask_kernel_makers();
     lap("claims");
   }
 
-  void assign(Graph& graph) {
-    std::vector<Provider*> others(order_.begin(), order_.end() - 1);
+  void compile_groups(Provider& provider) {
+    PartitionOptions cut;
+    cut.declined = [&](const Graph& graph, NodeId id, const Refusal& refusal) {
+      recorder_->declined(graph, id, {provider.name(), reason_name(refusal.reason), refusal.text});
+    };
+    cut.compile_failed = [&](const Graph& group, const std::exception& error) {
+      report_failure(cat(provider.name(), " took a group of ", group.nodes.size(), " nodes beginning with ",
+                         describe(group.nodes.front()), " and failed to compile it: ", error.what()));
+    };
+    cut.release = [&](const Tensor& constant) { release_pages(constant); };
+    cut.trace = &recorder_->trace();
+    partition(*model_.graph, provider, groups_, cut);
+  }
+
+  /// What happens when a provider fails with what it took.
+  void report_failure(const std::string& text) const {
+    if (fallback_policy(options_) == FallbackPolicy::forbid)
+      fail(Code::ep_fail, text, ". Falling back is forbidden (session.fallback=forbid or enable_fallback=0).");
+    if (fallback_policy(options_) == FallbackPolicy::warn)
+      log(Severity::warning, log_threshold(options_), options_.log_id, text + ". The next provider runs it.");
+  }
+
+  void assign(Graph& graph, const std::vector<Provider*>& others) {
     Asked asked = ask_providers(graph, others);
     for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
       Node& node = graph.nodes[id];
@@ -68,7 +104,7 @@ class Builder {
       for (Provider* taker : asked.candidates[id])
         numbers.push_back(static_cast<int>(std::find(order_.begin(), order_.end(), taker) - order_.begin()));
       if (!numbers.empty()) mark_node(node, numbers);
-      for_each_subgraph(node, [&](Graph& body) { assign(body); });
+      for_each_subgraph(node, [&](Graph& body) { assign(body, others); });
     }
   }
 
@@ -77,7 +113,7 @@ class Builder {
     model_.release_pages();
     if (options_.optimized_model_path.empty()) return;
     for (Node& node : model_.graph->nodes)
-      if (is_marked(node))
+      if (is_marked(node) || node.is("Group", "epona"))
         fail(Code::invalid_argument, "an optimized model can be written only when every node runs on CPUExecutionProvider; ",
              describe(node), " does not");
     save_model(model_, *model_.graph, options_.optimized_model_path);
@@ -128,6 +164,11 @@ class Builder {
   /// The kernel of the first candidate that can build one; what the others said is recorded.
   BuiltKernel build_kernel(const NodeInfo& info, const std::vector<Provider*>& candidates, NodeId id) {
     const Node& node = info.node();
+    if (node.is("Group", "epona")) {
+      CompiledGroup& group = groups_[static_cast<size_t>(info.attr("index", 0))];
+      recorder_->placed(info.graph(), id, group.provider->name());
+      return {std::move(group.compiled.kernel), group.provider, &group.compiled.traits};
+    }
     if (candidates.empty())
       fail(Code::not_implemented, "Could not find an implementation for ", node.op, "(", node.opset,
            ") node with name '", node.name, "'");
@@ -135,7 +176,7 @@ class Builder {
       try {
         KernelPtr kernel = provider->build(info);
         recorder_->placed(info.graph(), id, provider->name());
-        return {std::move(kernel), provider};
+        return {std::move(kernel), provider, nullptr};
       } catch (const std::exception& error) {
         if (provider == candidates.back()) throw;
         build_failed(*provider, info, id, error);
@@ -146,10 +187,7 @@ class Builder {
 
   void build_failed(const Provider& provider, const NodeInfo& info, NodeId id, const std::exception& error) {
     std::string text = cat(provider.name(), " took ", describe(info.node()), " and failed to build it: ", error.what());
-    if (fallback_policy(options_) == FallbackPolicy::forbid)
-      fail(Code::ep_fail, text, ". Falling back is forbidden (session.fallback=forbid or enable_fallback=0).");
-    if (fallback_policy(options_) == FallbackPolicy::warn)
-      log(Severity::warning, log_threshold(options_), options_.log_id, text + ". The next provider runs it.");
+    report_failure(text);
     recorder_->declined(info.graph(), id, {provider.name(), "build failed", error.what()});
     failures_.try_emplace(provider.name(), text);
   }
@@ -208,6 +246,7 @@ class Builder {
   const SessionOptions& options_;
   std::shared_ptr<Executable> result_;
   std::vector<Provider*> order_;  ///< the CPU is the last
+  std::vector<CompiledGroup> groups_;
   std::optional<PlacementRecorder> recorder_;
   std::map<std::string, std::string> failures_;  ///< provider -> its first failure to build a node
   Stopwatch watch_;

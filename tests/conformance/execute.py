@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 TIMEOUT_S = 120
+PROVIDERS = os.environ.get("EPONA_TEST_PROVIDERS", "CPUExecutionProvider").split(",")
 
 # ONNX element types that numpy itself does not know.
 SPECIAL = {
@@ -96,7 +97,7 @@ def run_case(module, case, threads=1, level=None):
     options.log_severity_level = 4
     if level is not None:
         options.graph_optimization_level = getattr(module.GraphOptimizationLevel, level)
-    session = module.InferenceSession(case.model, options, providers=["CPUExecutionProvider"])
+    session = module.InferenceSession(case.model, options, providers=PROVIDERS)
     names = [info.name for info in session.get_inputs()]
     for inputs, expected in case.data_sets:
         feeds = dict(zip(names, inputs))

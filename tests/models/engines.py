@@ -6,6 +6,8 @@ import os
 import numpy as np
 
 MODULE = os.environ.get("EPONA_TEST_MODULE", "epona")
+PROVIDERS = os.environ.get("EPONA_TEST_PROVIDERS", "CPUExecutionProvider").split(",")
+CPU = ["CPUExecutionProvider"]
 LEVELS = {
     "disable": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",
@@ -14,7 +16,7 @@ LEVELS = {
 }
 
 
-def create(module, model, level, threads, config=()):
+def create(module, model, level, threads, config=(), providers=None):
     """A session on a path or on bytes."""
     options = module.SessionOptions()
     options.graph_optimization_level = getattr(module.GraphOptimizationLevel, LEVELS[level])
@@ -22,11 +24,11 @@ def create(module, model, level, threads, config=()):
     options.log_severity_level = 3
     for key, value in config:
         options.add_session_config_entry(key, value)
-    return module.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return module.InferenceSession(model, options, providers=providers or CPU)
 
 
 def tested(model, level, threads):
-    return create(importlib.import_module(MODULE), model, level, threads)
+    return create(importlib.import_module(MODULE), model, level, threads, providers=PROVIDERS)
 
 
 # The peer's waiting threads would otherwise take the processor from whatever else runs here.

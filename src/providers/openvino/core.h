@@ -1,0 +1,61 @@
+#pragma once
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "providers/openvino/api.h"
+
+namespace epona::openvino {
+
+/// A property for one device ("CPU") or for the device string as a whole ("AUTO:GPU,CPU").
+struct Property {
+  std::string device, key, value;
+};
+
+/// What the opened library turned out to do; found out once by reading a tiny model.
+struct Abilities {
+  std::array<int, 32> element{};    ///< DataType -> OpenVINO's number, which changed between versions; -1: not there
+  bool weights_by_address = false;  ///< reads weights where they lie in memory
+};
+
+/// Names of operations: those of a model, and those of them that a device supports.
+struct DeviceSupport {
+  std::set<std::string> present, supported;
+};
+
+/// One ov::Core with the settings of a session.
+class Core {
+ public:
+  Core(const Api& api, std::string device, const std::vector<Property>& properties);
+
+  const Api& api() const { return api_; }
+  const std::string& device() const { return device_; }
+  /// Whether some of the work may run on the CPU device ("CPU", "AUTO", "HETERO:GPU,CPU").
+  bool may_use_cpu() const { return !device_.starts_with("GPU") && !device_.starts_with("NPU"); }
+  const Abilities& abilities() const { return abilities_; }
+  int element(DataType type) const { return abilities_.element[static_cast<size_t>(type)]; }
+
+  /// Converts a graph; weights stay where they are, so that the graph's constants must outlive what is made of it.
+  /// Throws Error(ep_fail) with OpenVINO's message.
+  Owned<ov_model> read(const Graph& graph) const;
+  Owned<ov_compiled_model> compile(const ov_model& model) const;
+  /// What the device says to each operation of the model; nothing when this OpenVINO cannot be asked.
+  std::optional<DeviceSupport> query(const ov_model& model) const;
+
+ private:
+  const Api& api_;
+  std::string device_;
+  Owned<ov_core> core_;
+  Abilities abilities_;
+};
+
+/// Dims for the C API, which takes them through a pointer to non-const.
+inline ov_shape to_shape(const Shape& shape) {
+  return {shape.rank(), const_cast<int64_t*>(shape.begin())};
+}
+
+}  // namespace epona::openvino

@@ -1,0 +1,72 @@
+#include "providers/openvino/kernel.h"
+
+#include <algorithm>
+
+namespace epona::openvino {
+namespace {
+
+constexpr size_t kMaxVariants = 8;  // compiled models kept with disable_dynamic_shapes
+
+}  // namespace
+
+void reshape_model(const Core& core, const ov_model& model, const std::map<std::string, ReshapeDims>& inputs) {
+  if (inputs.empty()) return;
+  std::vector<const char*> names;
+  std::vector<std::vector<ov_dimension>> dims;
+  std::vector<ov_partial_shape> shapes;
+  for (auto& [name, wanted] : inputs) {
+    names.push_back(name.c_str());
+    auto& list = dims.emplace_back();
+    for (auto& [low, high] : wanted) list.push_back({low, high});
+    auto rank = static_cast<int64_t>(list.size());
+    shapes.push_back({{rank, rank}, list.data()});
+  }
+  core.api().check(core.api().model_reshape(&model, names.data(), shapes.data(), names.size()), "reshaping inputs");
+}
+
+OpenVinoKernel::OpenVinoKernel(std::shared_ptr<const Core> core, Graph graph, Owned<ov_model> model, const Config& config)
+    : core_(std::move(core)), graph_(std::move(graph)) {
+  std::map<std::string, ReshapeDims> reshaped;
+  bool unknown = false;
+  for (ValueId id : graph_.inputs) {
+    auto it = config.reshape.find(graph_.values[id].name);
+    if (it != config.reshape.end()) reshaped.insert(*it);
+    unknown |= !graph_.values[id].type.static_shape();
+  }
+  reshape_model(*core_, *model, reshaped);
+  if (config.static_shapes && unknown) return;
+  model_ = std::make_shared<CompiledModel>(core_, *model, graph_);
+}
+
+void OpenVinoKernel::shapes(ShapeContext& c) const {
+  for (int o = 0; o < c.outputs(); ++o) c.out(o, *model_->output_shape(static_cast<size_t>(o)));
+}
+
+void OpenVinoKernel::run(const RunContext& c) const {
+  if (model_) return model_->run(c);
+  variant(c)->run(c);
+}
+
+std::shared_ptr<const CompiledModel> OpenVinoKernel::variant(const RunContext& c) const {
+  std::vector<Shape> shapes;
+  for (int i = 0; i < c.inputs(); ++i) shapes.push_back(c.in(i).shape);
+  // Held while compiling: runs with the same new shapes wait instead of compiling as well.
+  std::lock_guard lock(mutex_);
+  auto known = std::find_if(variants_.begin(), variants_.end(), [&](const Variant& v) { return v.shapes == shapes; });
+  if (known != variants_.end()) {
+    variants_.splice(variants_.begin(), variants_, known);
+    return variants_.front().model;
+  }
+  std::map<std::string, ReshapeDims> dims;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    ReshapeDims& list = dims[graph_.values[graph_.inputs[i]].name];
+    for (int64_t dim : shapes[i]) list.emplace_back(dim, dim);
+  }
+  Owned<ov_model> model = core_->read(graph_);
+  reshape_model(*core_, *model, dims);
+  variants_.push_front({shapes, std::make_shared<CompiledModel>(core_, *model, graph_)});
+  if (variants_.size() > kMaxVariants) variants_.pop_back();
+  return variants_.front().model;
+}
+
+}  // namespace epona::openvino

@@ -1,0 +1,80 @@
+#pragma once
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "providers/openvino/config.h"
+#include "providers/openvino/core.h"
+#include "providers/provider.h"
+
+namespace epona::openvino {
+
+/// A compiled model with its idle infer requests. Concurrent runs take one each.
+class CompiledModel {
+ public:
+  /// One infer request and the memory that it was last given, so that a run with the same memory sets nothing.
+  struct Request {
+    struct Port {
+      const void* data = nullptr;
+      Shape shape;
+      Owned<ov_tensor> tensor{nullptr, {nullptr}};
+    };
+    Owned<ov_infer_request> request{nullptr, {nullptr}};
+    std::vector<Port> inputs, outputs;
+  };
+
+  CompiledModel(std::shared_ptr<const Core> core, const ov_model& model, const Graph& graph);
+
+  bool dynamic() const { return dynamic_; }  ///< some output's dims are known only after running
+  const std::optional<Shape>& output_shape(size_t o) const { return shapes_[o]; }
+  void run(const RunContext& c) const;
+
+ private:
+  std::unique_ptr<Request> take() const;
+  void bind(Request::Port& port, const Tensor& tensor, ov_infer_request& request, size_t index, bool input) const;
+  void bind_fresh(Request::Port& port, DataType type, ov_infer_request& request, size_t index) const;
+  void copy_out(ov_infer_request& request, size_t index, DataType type, const RunContext& c, int o) const;
+  void check_integers(const RunContext& c) const;
+  void give_dynamic(Request::Port& port, DataType type, const RunContext& c, int o) const;
+
+  std::shared_ptr<const Core> core_;
+  Owned<ov_compiled_model> model_;
+  std::vector<DataType> output_types_;
+  std::vector<std::optional<Shape>> shapes_;  ///< of the outputs
+  std::vector<char> may_be_input_;            ///< output o may be an input passed on, see find_passed_on()
+  int64_t int_limit_ = 0;
+  std::vector<size_t> input_port_, output_port_;  ///< position in the graph -> OpenVINO's
+  bool dynamic_ = false;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Request>> idle_;
+};
+
+/// A group of nodes: one compiled model, or (disable_dynamic_shapes) one for each set of input shapes lately seen.
+class OpenVinoKernel final : public Kernel {
+ public:
+  /// `graph` is kept: compiled models may read its weights, and other shapes need it again.
+  OpenVinoKernel(std::shared_ptr<const Core> core, Graph graph, Owned<ov_model> model, const Config& config);
+
+  bool dynamic() const { return !model_ || model_->dynamic(); }
+  void shapes(ShapeContext& c) const override;
+  void run(const RunContext& c) const override;
+
+ private:
+  struct Variant {
+    std::vector<Shape> shapes;
+    std::shared_ptr<const CompiledModel> model;
+  };
+  std::shared_ptr<const CompiledModel> variant(const RunContext& c) const;
+
+  std::shared_ptr<const Core> core_;
+  Graph graph_;
+  std::shared_ptr<const CompiledModel> model_;  ///< null when compiled per shape
+  mutable std::mutex mutex_;
+  mutable std::list<Variant> variants_;  ///< lately used first
+};
+
+/// Gives inputs other dims: "?" and ranges stay dynamic.
+void reshape_model(const Core& core, const ov_model& model, const std::map<std::string, ReshapeDims>& inputs);
+
+}  // namespace epona::openvino

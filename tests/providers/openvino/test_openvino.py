@@ -1,0 +1,236 @@
+"""What the OpenVINO provider promises: who runs what and why, right results whatever the shapes, threads and sessions."""
+
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import ov
+import pytest
+from onnx import TensorProto, helper
+from ov import CPU, NAME, model, value
+
+FLOAT, INT64, BOOL, STRING, DOUBLE = (
+    TensorProto.FLOAT,
+    TensorProto.INT64,
+    TensorProto.BOOL,
+    TensorProto.STRING,
+    TensorProto.DOUBLE,
+)
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def close(got, expected, tolerance=1e-5):
+    assert got.shape == expected.shape and got.dtype == expected.dtype
+    if expected.size:
+        assert np.abs(got - expected).max() <= tolerance * max(np.abs(expected).max(), 1e-30)
+
+
+def sample(batch, seed=1):
+    return np.random.default_rng(seed).standard_normal((batch, 16)).astype(np.float32)
+
+
+def test_whole_graph_is_taken_and_right():
+    made, reference = ov.mlp()
+    session = ov.session(made)
+    assert session.get_providers() == [NAME, CPU]
+    assert set(ov.placed(session).values()) == {NAME}
+    close(session.run(None, {"x": sample(5)})[0], reference(sample(5)))
+
+
+@pytest.mark.parametrize("batch", ["N", 3])
+def test_shapes_follow_the_input(batch):
+    made, reference = ov.mlp(batch)
+    session = ov.session(made)
+    for size in [3] if batch == 3 else [1, 7, 3, 1, 0, 64, 3]:
+        close(session.run(None, {"x": sample(size)})[0], reference(sample(size)))
+
+
+def test_results_stay_the_callers():
+    """A later run does not write into what an earlier one returned, whether dims are known before running or not."""
+    for batch in ("N", 3):
+        made, reference = ov.mlp(batch)
+        session = ov.session(made)
+        first = session.run(None, {"x": sample(3, 1)})[0]
+        kept = first.copy()
+        session.run(None, {"x": sample(3, 2)})
+        assert np.array_equal(first, kept)
+
+
+def test_many_threads_one_session():
+    made, reference = ov.mlp(width=512)
+    session, wrong = ov.session(made, {"num_streams": 2}), []
+
+    def work(seed):
+        for i in range(30):
+            x = sample(1 + (seed + i) % 5, seed)
+            if not np.allclose(session.run(None, {"x": x})[0], reference(x), rtol=1e-4, atol=1e-3):
+                wrong.append((seed, i))
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_several_sessions_live_side_by_side():
+    sessions = [(ov.session(made), reference) for made, reference in (ov.mlp(seed=seed) for seed in range(4))]
+    for session, reference in sessions:
+        close(session.run(None, {"x": sample(2)})[0], reference(sample(2)))
+    del sessions[0]
+    close(sessions[-1][0].run(None, {"x": sample(2)})[0], sessions[-1][1](sample(2)))
+
+
+def test_values_without_elements_and_scalars():
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"], name="exp"),
+        helper.make_node("ReduceSum", ["e"], ["s"], name="sum", keepdims=0),
+    ]
+    made = model(nodes, [value("x", FLOAT, ["A", "B"])], [value("e", FLOAT, ["A", "B"]), value("s", FLOAT, [])])
+    session = ov.session(made)
+    for shape in [(2, 3), (0, 3), (2, 0), (1, 1)]:
+        x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+        e, s = session.run(None, {"x": x})
+        close(e, np.exp(x))
+        assert s.shape == () and abs(s - np.exp(x).sum()) < 1e-4
+
+
+def test_output_that_is_an_input_passed_on():
+    """OpenVINO drops the Dropout and then leaves memory given for its output alone."""
+    made = model(
+        [helper.make_node("Max", ["x"], ["y"], name="only"), helper.make_node("Relu", ["x"], ["z"], name="relu")],
+        [value("x", FLOAT, ["N", 2])],
+        [value("y", FLOAT, ["N", 2]), value("z", FLOAT, ["N", 2])],
+    )
+    x = np.array([[-1, 2], [3, -4]], np.float32)
+    y, z = ov.session(made, config={"session.disable_specified_optimizers": "eliminate_identity"}).run(None, {"x": x})
+    assert np.array_equal(y, x) and np.array_equal(z, np.maximum(x, 0))
+
+
+def unsupported_in_the_middle():
+    """x -> MatMul -> (an operator that OpenVINO lacks) -> MatMul, with a branch around it."""
+    w = np.random.default_rng(5).standard_normal((8, 8)).astype(np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="before"),
+        helper.make_node("Binarizer", ["a"], ["b"], name="middle", domain="ai.onnx.ml", threshold=0.0),
+        helper.make_node("MatMul", ["b", "w"], ["c"], name="after"),
+        helper.make_node("Add", ["c", "a"], ["y"], name="join"),
+    ]
+    made = model(nodes, [value("x", FLOAT, ["N", 8])], [value("y", FLOAT, ["N", 8])], {"w": w}, domains=["ai.onnx.ml"])
+    return made, lambda x: ((x @ w) > 0).astype(np.float32) @ w + x @ w
+
+
+def test_graph_is_cut_around_what_openvino_lacks():
+    made, reference = unsupported_in_the_middle()
+    session = ov.session(made)
+    places = ov.placed(session)
+    assert places["middle"] == CPU and places["before"] == places["after"] == places["join"] == NAME
+    reason, text = ov.refusals(session)["middle"]
+    assert reason == "no kernel" and "Binarizer" in text
+    x = np.random.default_rng(6).standard_normal((4, 8)).astype(np.float32)
+    close(session.run(None, {"x": x})[0], reference(x))
+
+
+def test_small_islands_stay_on_the_cpu():
+    nodes = [
+        helper.make_node("Binarizer", ["x"], ["a"], name="first", domain="ai.onnx.ml", threshold=0.0),
+        helper.make_node("Neg", ["a"], ["b"], name="island"),
+        helper.make_node("Binarizer", ["b"], ["y"], name="last", domain="ai.onnx.ml", threshold=-0.5),
+    ]
+    made = model(nodes, [value("x", FLOAT, ["N"])], [value("y", FLOAT, ["N"])], domains=["ai.onnx.ml"])
+    session = ov.session(made)
+    assert ov.placed(session)["island"] == CPU
+    assert ov.refusals(session)["island"][0] == "island"
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "attributes", "reason"),
+    [
+        ("Add", DOUBLE, {}, "type"),
+        ("Concat", STRING, {"axis": 0}, "type"),
+        ("Add", TensorProto.UINT64, {}, "type"),
+        ("Add", TensorProto.INT8, {}, "better on CPU"),
+        ("BitShift", TensorProto.UINT8, {"direction": "LEFT"}, "better on CPU"),
+    ],
+)
+def test_refused_with_a_reason(op, dtype, attributes, reason):
+    made = model(
+        [helper.make_node(op, ["a", "b"], ["y"], name="node", **attributes)],
+        [value("a", dtype, ["N"]), value("b", dtype, ["N"])],
+        [value("y", dtype, None)],
+    )
+    session = ov.session(made)
+    assert ov.placed(session) == {"node": CPU}
+    got, text = ov.refusals(session)["node"]
+    assert got == reason and len(text) > 20
+
+
+def test_integers_that_do_not_fit_are_not_computed_wrongly():
+    """OpenVINO computes int64 in int32: such inputs fail there (and fall back), and are never cut short."""
+    made = model(
+        [helper.make_node("Add", ["a", "b"], ["y"], name="sum")],
+        [value("a", INT64, ["N"]), value("b", INT64, ["N"])],
+        [value("y", INT64, ["N"])],
+    )
+    session = ov.session(made)
+    small, large = np.array([1, -2, 2**30]), np.array([2**40, 5, -7])
+    assert np.array_equal(session.run(None, {"a": small, "b": small[::-1].copy() // 2})[0], small + small[::-1] // 2)
+    try:
+        assert np.array_equal(session.run(None, {"a": small, "b": large})[0], small + large)
+    except Exception as error:
+        assert "EP_FAIL" in str(error) and str(2**40) in str(error)
+
+
+def test_float32_stays_float32():
+    """The default on machines with bfloat16 would be off by 1e-3."""
+    random = np.random.default_rng(9)
+    w = random.standard_normal((256, 256)).astype(np.float32)
+    made = model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", FLOAT, [4, 256])], [value("y", FLOAT, [4, 256])], {"w": w}
+    )
+    x = random.standard_normal((4, 256)).astype(np.float32)
+    close(ov.session(made).run(None, {"x": x})[0], x @ w, 1e-5)
+
+
+def test_control_flow_bodies():
+    """Branches that OpenVINO takes whole with the If, and a condition from outside."""
+    then = helper.make_graph([helper.make_node("Exp", ["x"], ["t"])], "then", [], [value("t", FLOAT, ["N"])])
+    other = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [value("e", FLOAT, ["N"])])
+    nodes = [
+        helper.make_node("If", ["c"], ["y"], name="choice", then_branch=then, else_branch=other),
+        helper.make_node("Abs", ["y"], ["z"], name="abs"),
+    ]
+    made = model(nodes, [value("x", FLOAT, ["N"]), value("c", BOOL, [])], [value("z", FLOAT, ["N"])])
+    session = ov.session(made)
+    x = np.array([1, -2, 3], np.float32)
+    close(session.run(None, {"x": x, "c": np.array(True)})[0], np.exp(x))
+    close(session.run(None, {"x": x, "c": np.array(False)})[0], np.abs(x))
+
+
+def test_initializer_that_may_be_overridden():
+    w = np.eye(4, dtype=np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    made = model(nodes, [value("x", FLOAT, [2, 4]), value("w", FLOAT, [4, 4])], [value("y", FLOAT, [2, 4])], {"w": w})
+    session = ov.session(made)
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    close(session.run(None, {"x": x})[0], x)
+    close(session.run(None, {"x": x, "w": 2 * w})[0], 2 * x)
+
+
+def test_every_level_agrees():
+    made, reference = unsupported_in_the_middle()
+    x = np.random.default_rng(8).standard_normal((3, 8)).astype(np.float32)
+    for level in ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL"):
+        settings = ov.ort.SessionOptions()
+        settings.graph_optimization_level = getattr(ov.ort.GraphOptimizationLevel, level)
+        session = ov.ort.InferenceSession(made, settings, providers=[NAME, CPU])
+        close(session.run(None, {"x": x})[0], reference(x))
+
+
+@pytest.mark.without_openvino
+def test_pinned_version_is_the_one_in_requirements():
+    source = (ROOT / "src/providers/openvino/find.h").read_text()
+    pinned = re.search(r"^openvino==(\S+)$", (ROOT / "requirements-dev.txt").read_text(), re.M).group(1)
+    assert f'kTestedVersion = "{pinned}"' in source
