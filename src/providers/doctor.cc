@@ -107,7 +107,8 @@ std::string schema_document() {
       "<!-- Written by `epona providers --markdown`; scripts/provider_docs.py keeps it up to date. -->\n\n"
       "In order of preference. `epona doctor` says which can run here and what the others need. Values may be given as\n"
       "str, int, bool or float; an unknown key or a value out of range is an error. Options marked *live* can be changed\n"
-      "with `set_ep_dynamic_options` while a session lives.\n";
+      "with `set_ep_dynamic_options` while a session lives. The session configuration may hold options too, as\n"
+      "`ep.cuda.device_id` or `ep.cudaexecutionprovider.device_id`; those given with the provider come first.\n";
   for (const ProviderDef* def : all_providers()) {
     text += cat("\n## ", def->name, "\n\n", def->summary, ".", def->make ? "" : " Not part of this build yet.", "\n\n");
     if (def->schema().empty()) {

@@ -128,11 +128,50 @@ std::string library_version(const fs::path& library) {
   return error || at == std::string::npos ? "" : name.substr(at + 4);
 }
 
+namespace {
+
+/// Every shared library in the loader's folders: listed once, when something is missing.
+const std::vector<fs::path>& installed_libraries() {
+  static const std::vector<fs::path> list = [] {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (const fs::path& folder : library_folders())
+      for (const auto& entry : fs::directory_iterator(folder, error))
+        if (entry.path().filename().string().find(".so") != std::string::npos) found.push_back(entry.path());
+    return found;
+  }();
+  return list;
+}
+
+/// The same library in a version that is not wanted, "" when there is none.
+std::string other_version(const std::string& name, const std::vector<std::string>& in_packages) {
+  std::string stem = name.substr(0, name.find(".so") + 3);
+  auto matches = [&](const fs::path& path) {
+    std::string file = path.filename().string();
+    return file.starts_with(stem) && (file.size() == stem.size() || file[stem.size()] == '.');
+  };
+  std::error_code error;
+  for (const fs::path& packages : package_folders())
+    for (const std::string& below : in_packages)
+      for (const auto& entry : fs::directory_iterator(packages / below, error))
+        if (matches(entry.path())) return entry.path().string();
+  for (const fs::path& path : installed_libraries())
+    if (matches(path)) return path.string();
+  return "";
+}
+
+}  // namespace
+
 Finding library_finding(const std::string& label, const std::vector<std::string>& names,
                         const std::vector<std::string>& in_packages, const std::string& needed, const std::string& fix,
                         const std::vector<std::string>& more) {
   auto found = find_library(names, in_packages, more);
-  if (!found) return {label, "not found", needed, fix, false};
+  if (!found) {
+    for (const std::string& name : names)
+      if (std::string other = other_version(name, in_packages); !other.empty())
+        return {label, "only " + other + ", another version", needed, fix, false};
+    return {label, "not found", needed, fix, false};
+  }
   std::string version = library_version(*found);
   return {label, found->string() + (version.empty() ? "" : " (" + version + ")"), needed, "", true};
 }

@@ -9,6 +9,18 @@ namespace {
 
 constexpr const char* kCpu = "CPUExecutionProvider";
 
+/// The options of a request, and those given as session configuration: "ep.cudaexecutionprovider.device_id", or
+/// "ep.cuda.device_id". The request comes first.
+OptionMap all_options(const ProviderRequest& request, const SessionOptions& session) {
+  std::string name = request.name;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  OptionMap options = request.options;
+  for (const std::string& prefix : {cat("ep.", name, "."), cat("ep.", name.substr(0, name.find("executionprovider")), ".")})
+    for (auto it = session.config.lower_bound(prefix); it != session.config.end() && it->first.starts_with(prefix); ++it)
+      options.emplace(it->first.substr(prefix.size()), it->second);
+  return options;
+}
+
 ActiveProvider start(const ProviderDef& def, OptionValues options, const SessionOptions& session) {
   ProviderContext context;
   context.severity = log_threshold(session);
@@ -60,7 +72,7 @@ std::vector<ActiveProvider> choose_providers(const SessionOptions& options, Plac
     if (!def)
       fail(Code::invalid_argument, "Unknown Provider Type: ", request.name, ".", suggest_provider(request.name));
     if (is_active(request.name)) continue;
-    OptionValues values(request.name, def->schema(), request.options);
+    OptionValues values(request.name, def->schema(), all_options(request, options));
     cpu_asked |= request.name == kCpu;
     Probe probe = probe_provider(*def, &values);
     if (!probe.available) {

@@ -48,12 +48,13 @@ std::vector<std::pair<std::string, OptionMap>> Session::provider_options() const
   auto executable = this->executable();
   std::lock_guard lock(mutex_);
   for (const ActiveProvider& active : executable->providers) {
+    OptionMap values = active.options.all();
     // The requests have what was changed in place since.
-    auto request = std::find_if(options_.providers.begin(), options_.providers.end(),
-                                [&](const ProviderRequest& r) { return r.name == active.def->name; });
-    list.emplace_back(active.def->name, request == options_.providers.end()
-                                            ? active.options.all()
-                                            : OptionValues(active.def->name, active.def->schema(), request->options).all());
+    for (const ProviderRequest& request : options_.providers)
+      if (request.name == active.def->name)
+        for (auto& [key, text] : request.options)
+          values[key] = check_option(request.name, *find_option(active.def->schema(), key), text);
+    list.emplace_back(active.def->name, std::move(values));
   }
   return list;
 }

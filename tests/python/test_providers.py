@@ -241,6 +241,28 @@ def cli(*words):
     return subprocess.run([program, *words], capture_output=True, text=True, check=False)
 
 
+def test_a_library_of_another_version_is_named(tmp_path):
+    (tmp_path / "libcublasLt.so.11").touch()
+    program = pathlib.Path(epona._epona.__file__).resolve().parents[2] / "bin" / "epona"
+    if not program.exists():
+        pytest.skip("the program is not beside this build of the package")
+    text = subprocess.run([program, "doctor", "--json"], capture_output=True, text=True, check=True,
+                          env={"LD_LIBRARY_PATH": str(tmp_path), "PATH": "/nowhere"}).stdout
+    (cuda,) = [row for row in json.loads(text)["providers"] if row["name"] == "CUDAExecutionProvider"]
+    (finding,) = [finding for finding in cuda["findings"] if finding["what"] == "libcublasLt"]
+    assert finding["ok"] or "libcublasLt.so.11, another version" in finding["found"]
+
+
+def test_options_from_the_session_configuration():
+    options = epona.SessionOptions()
+    options.add_session_config_entry("ep.testexecutionprovider.ops", "Add")
+    options.add_session_config_entry("ep.test.device_id", "1")
+    session = epona.InferenceSession(MODEL, options, providers=[("TestExecutionProvider", {"ops": "Sub"}), CPU])
+    effective = session.get_provider_options()["TestExecutionProvider"]
+    assert effective["ops"] == "Sub" and effective["device_id"] == "1"
+    check(session)
+
+
 def test_command_line(tmp_path):
     assert "CPUExecutionProvider" in cli("doctor").stdout
     assert [row["name"] for row in json.loads(cli("doctor", "--json").stdout)["providers"]] == epona.get_all_providers()
