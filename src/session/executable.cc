@@ -82,7 +82,7 @@ class Builder {
       report_failure(cat(provider.name(), " took a group of ", group.nodes.size(), " nodes beginning with ",
                          describe(group.nodes.front()), " and failed to compile it: ", error.what()));
     };
-    cut.release = [&](const Tensor& constant) { release_pages(constant); };
+    cut.release = [&](const Tensor& constant) { model_.release(constant); };
     cut.trace = &recorder_->trace();
     partition(*model_.graph, provider, groups_, cut);
   }
