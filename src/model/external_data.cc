@@ -59,6 +59,15 @@ std::span<const std::byte> WeightSource::external(const onnx::TensorProto& proto
       return {static_cast<const std::byte*>(content.data) + offset, length};
     }
   }
+  auto cut = [&](const std::shared_ptr<FileMapping>& file) {
+    auto bytes = file->bytes();
+    if (offset > bytes.size() || length > bytes.size() - offset)
+      fail(Code::fail, "External initializer: ", proto.name(), " offset: ", offset, " size to read: ", length,
+           " given file_length: ", bytes.size(), " are out of bounds or can not be read in full.");
+    owner = file;
+    return bytes.subspan(offset, length);
+  };
+  if (auto known = locations.find(location); known != locations.end()) return cut(known->second);
   if (folder.empty())
     refuse(proto, "model_path must not be empty: a model given as bytes has no folder for external data ('", location,
            "'). Load it from a file");
@@ -78,12 +87,8 @@ std::span<const std::byte> WeightSource::external(const onnx::TensorProto& proto
            location, "\" resolved path: ", resolved.string());
   auto& mapping = files[resolved.string()];
   if (!mapping) mapping = FileMapping::open(resolved);
-  auto bytes = mapping->bytes();
-  if (offset > bytes.size() || length > bytes.size() - offset)
-    fail(Code::fail, "External initializer: ", proto.name(), " offset: ", offset, " size to read: ", length,
-         " given file_length: ", bytes.size(), " are out of bounds or can not be read in full.");
-  owner = mapping;
-  return bytes.subspan(offset, length);
+  locations[location] = mapping;
+  return cut(mapping);
 }
 
 }  // namespace epona

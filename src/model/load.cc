@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "model/check.h"
 #include "model/from_proto.h"
@@ -50,12 +51,14 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
     source.blobs = std::move(skeleton->blobs);
     source.blob_owner = std::move(owner);
     source.memory_files = &options.files;
-    source.files = std::move(external);
+    source.locations = std::move(external);
     source.folder = path.empty() ? "" : std::filesystem::absolute(path).parent_path();
     model.graph = graph_from_proto(proto.graph(), opsets, source, model.warnings);
-    for (auto& [name, mapping] : source.files) model.mappings.push_back(mapping);
+    for (auto& [location, mapping] : source.locations)
+      if (std::find(model.mappings.begin(), model.mappings.end(), mapping) == model.mappings.end())
+        model.mappings.push_back(mapping);
     model.source.path = path;
-    model.source.external = source.files;
+    model.source.external = source.locations;
     model.ir_version = proto.ir_version();
     model.model_version = proto.model_version();
     model.producer_name = proto.producer_name();

@@ -17,7 +17,7 @@ struct ModelSource {
   std::filesystem::path path;             ///< empty when it came from bytes
   std::span<const std::byte> bytes;       ///< of the model; empty when nobody keeps them
   std::shared_ptr<void> owner;            ///< of `bytes`
-  std::map<std::string, std::shared_ptr<FileMapping>> external;  ///< files with weights, by path
+  std::map<std::string, std::shared_ptr<FileMapping>> external;  ///< files with weights, by location
 };
 
 /// A loaded model: the main graph with inferred types, and what the file says about itself.

@@ -17,6 +17,8 @@ struct WeightSource {
   std::shared_ptr<void> blob_owner;               ///< keeps the blobs' memory alive
   std::filesystem::path folder;                   ///< of the model file; empty when the model came from memory
   std::map<std::string, std::shared_ptr<FileMapping>> files;  ///< external data, opened once each
+  /// The same by the location that the model names: those found here were checked when the model was read before.
+  std::map<std::string, std::shared_ptr<FileMapping>> locations;
   const std::map<std::string, Tensor>* memory_files = nullptr;  ///< bytes that stand for such files, by location
 
   /// The bytes that a tensor's external_data entries name. Refuses absolute paths, paths that leave the folder (also

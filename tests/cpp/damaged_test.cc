@@ -15,7 +15,7 @@ namespace {
 void refused(const std::string& text, const char* part) {
   try {
     const std::string bytes = test::model_bytes(text);
-    Session session(test::as_bytes(bytes), {});
+    Session session(test::as_bytes(bytes));
     FAIL() << "was not refused: " << text;
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();

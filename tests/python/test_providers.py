@@ -9,6 +9,7 @@ import time
 import warnings
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import parser
@@ -182,6 +183,19 @@ def test_set_providers_reads_no_file(tmp_path, from_file):
     assert session.get_providers() == [CPU]
     session.set_providers(CPU)
     assert not session.placement.inactive
+
+
+def test_set_providers_with_external_weights_that_are_gone(tmp_path):
+    model = parser.parse_model(TEXT.replace("s = Add(a, b)", "s = Add(a, w)"))
+    weights = np.arange(2, dtype=np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, size_threshold=0, location="weights.bin")
+    session = epona.InferenceSession(path)
+    path.unlink()
+    (tmp_path / "weights.bin").unlink()
+    session.set_providers(["TestExecutionProvider", CPU])
+    np.testing.assert_array_equal(session.run(["s"], {"a": A, "b": B})[0], A + weights)
 
 
 def test_set_providers_changes_nothing_on_an_error():

@@ -1,6 +1,8 @@
 """Placement, copies, devices, memory limits and failures at every stage, by the providers for tests."""
 
 import json
+import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -126,6 +128,27 @@ def test_failure_while_running_is_retried_on_the_next():
     (left,) = session.placement.inactive
     assert left["provider"] == TEST and left["stage"] == "run" and "Mul" in left["cause"]
     check(session)
+
+
+def test_failure_in_many_runs_at_once():
+    session = make({"fail": "run", "fail_op": "Mul", "good_runs": 5})
+    wrong = []
+
+    def work():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(10):
+                try:
+                    check(session)
+                except Exception as error:  # noqa: BLE001
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and session.get_providers() == [CPU] and len(session.placement.inactive) == 1
 
 
 def test_failure_while_running_may_be_an_error():
