@@ -55,32 +55,47 @@ void warn_of_left_providers(const Session& session, const Executable& before) {
 
 void bind_providers(nb::module_& m) {
   m.def("_set_package_folders", &set_package_folders, nb::arg("folders"));
-  m.def("get_all_providers", [] {
-    std::vector<std::string> names;
-    for (const ProviderDef* def : all_providers()) names.emplace_back(def->name);
-    return names;
-  }, "Every provider name that Epona knows, in order of preference.");
-  m.def("get_available_providers", [] {
-    std::vector<std::string> names;
-    for (const ProviderDef* def : all_providers())
-      if (def->make && probe_provider(*def).available) names.emplace_back(def->name);
-    return names;
-  }, "The providers that can run here, in order of preference.");
-  m.def("provider_is_known", [](const std::string& name) {
-    return find_provider(name) != nullptr || is_foreign_provider(name);
-  }, nb::arg("name"));
-  m.def("suggest_provider", [](const std::string& name) { return suggest_provider(name); }, nb::arg("name"));
-  m.def("probe_provider", [](const std::string& name) {
-    const ProviderDef& def = known(name);
-    return probe_record(def, probe_provider(def));
-  }, nb::arg("name"), "What a provider needs and what is there.");
-  m.def("check_provider_options", [](const std::string& name, const OptionMap& options) {
-    const ProviderDef& def = known(name);
-    return OptionValues(name, def.schema(), options).all();
-  }, nb::arg("name"), nb::arg("options"), "Every effective option of a provider; an error for a wrong key or value.");
+  m.def(
+      "get_all_providers",
+      [] {
+        std::vector<std::string> names;
+        for (const ProviderDef* def : all_providers()) names.emplace_back(def->name);
+        return names;
+      },
+      "Every provider name that Epona knows, in order of preference.");
+  m.def(
+      "get_available_providers",
+      [] {
+        std::vector<std::string> names;
+        for (const ProviderDef* def : all_providers())
+          if (def->make && probe_provider(*def).available) names.emplace_back(def->name);
+        return names;
+      },
+      "The providers that can run here, in order of preference.");
+  m.def(
+      "provider_is_known",
+      [](const std::string& name) { return find_provider(name) != nullptr || is_foreign_provider(name); },
+      nb::arg("name"));
+  m.def(
+      "suggest_provider", [](const std::string& name) { return suggest_provider(name); }, nb::arg("name"));
+  m.def(
+      "probe_provider",
+      [](const std::string& name) {
+        const ProviderDef& def = known(name);
+        return probe_record(def, probe_provider(def));
+      },
+      nb::arg("name"), "What a provider needs and what is there.");
+  m.def(
+      "check_provider_options",
+      [](const std::string& name, const OptionMap& options) {
+        const ProviderDef& def = known(name);
+        return OptionValues(name, def.schema(), options).all();
+      },
+      nb::arg("name"), nb::arg("options"), "Every effective option of a provider; an error for a wrong key or value.");
   m.def("doctor_table", [] { return to_table(diagnose()); });
   m.def("doctor_json", [] { return to_json(diagnose()); });
-  m.def("provider_schema_json", [](const std::string& name) { return schema_json(known(name)); }, nb::arg("name"));
+  m.def(
+      "provider_schema_json", [](const std::string& name) { return schema_json(known(name)); }, nb::arg("name"));
   m.def("provider_document", &schema_document);
 }
 

@@ -43,13 +43,56 @@ bool any_of(std::string_view op, std::initializer_list<std::string_view> names) 
 }
 
 bool moves_data(std::string_view op) {
-  static const std::set<std::string_view> names = {
-      "Reshape", "Transpose", "Concat", "Split", "Slice", "Gather", "GatherElements", "GatherND", "Squeeze", "Unsqueeze",
-      "Flatten", "Identity", "Shape", "Size", "Expand", "Tile", "Pad", "Constant", "ConstantOfShape", "ScatterElements",
-      "ScatterND", "Scatter", "DepthToSpace", "SpaceToDepth", "Range", "OneHot", "NonZero", "Where", "If", "Loop", "Scan",
-      "SequenceConstruct", "SequenceAt", "SequenceEmpty", "SequenceInsert", "SequenceErase", "SequenceLength",
-      "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "EyeLike",
-      "ReverseSequence", "Compress", "Trilu", "StringNormalizer", "StringConcat", "StringSplit", "TensorScatter"};
+  static const std::set<std::string_view> names = {"Reshape",
+                                                   "Transpose",
+                                                   "Concat",
+                                                   "Split",
+                                                   "Slice",
+                                                   "Gather",
+                                                   "GatherElements",
+                                                   "GatherND",
+                                                   "Squeeze",
+                                                   "Unsqueeze",
+                                                   "Flatten",
+                                                   "Identity",
+                                                   "Shape",
+                                                   "Size",
+                                                   "Expand",
+                                                   "Tile",
+                                                   "Pad",
+                                                   "Constant",
+                                                   "ConstantOfShape",
+                                                   "ScatterElements",
+                                                   "ScatterND",
+                                                   "Scatter",
+                                                   "DepthToSpace",
+                                                   "SpaceToDepth",
+                                                   "Range",
+                                                   "OneHot",
+                                                   "NonZero",
+                                                   "Where",
+                                                   "If",
+                                                   "Loop",
+                                                   "Scan",
+                                                   "SequenceConstruct",
+                                                   "SequenceAt",
+                                                   "SequenceEmpty",
+                                                   "SequenceInsert",
+                                                   "SequenceErase",
+                                                   "SequenceLength",
+                                                   "SplitToSequence",
+                                                   "ConcatFromSequence",
+                                                   "Optional",
+                                                   "OptionalGetElement",
+                                                   "OptionalHasElement",
+                                                   "EyeLike",
+                                                   "ReverseSequence",
+                                                   "Compress",
+                                                   "Trilu",
+                                                   "StringNormalizer",
+                                                   "StringConcat",
+                                                   "StringSplit",
+                                                   "TensorScatter"};
   return names.contains(op);
 }
 
@@ -84,7 +127,8 @@ double estimate_flops(const Graph& graph, const Node& node) {
     return 2 * out.count() * in.at(-1);
   if (op == "Attention" && node.domain == "com.microsoft")  // its projections, then itself
     return 2 * in.count() * weight.at(1) + attention(graph, node, out.count());
-  if (any_of(op, {"Attention", "MultiHeadAttention", "GroupQueryAttention", "DecoderMaskedMultiHeadAttention", "QAttention"}))
+  if (any_of(op, {"Attention", "MultiHeadAttention", "GroupQueryAttention", "DecoderMaskedMultiHeadAttention",
+                  "QAttention"}))
     return attention(graph, node, out.count());
   if (any_of(op, {"LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"})) {
     Dims recurrent(graph, node.inputs, 2);

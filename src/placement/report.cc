@@ -33,7 +33,9 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-std::string full_op(const std::string& domain, const std::string& op) { return domain.empty() ? op : domain + ":" + op; }
+std::string full_op(const std::string& domain, const std::string& op) {
+  return domain.empty() ? op : domain + ":" + op;
+}
 
 std::string note(const NodePlacement& node) {
   if (!node.vanished.empty()) return node.vanished;
@@ -118,11 +120,12 @@ std::string to_table(const PlacementReport& report, size_t rows) {
     bytes += copy.once ? copy.bytes : 0;
   }
   if (!placement.copies.empty())
-    text += cat("\ncopies: ", placement.copies.size() - constants, " in every run, ", constants, " of constants (", bytes,
-                " bytes) once\n");
+    text += cat("\ncopies: ", placement.copies.size() - constants, " in every run, ", constants, " of constants (",
+                bytes, " bytes) once\n");
   for (const PlacedCopy& copy : placement.copies)
-    if (!copy.once) text += cat("  ", copy.value, ": ", copy.from, " -> ", copy.to, ", ",
-                copy.bytes < 0 ? std::string("size known when it runs") : cat(copy.bytes, " bytes"), '\n');
+    if (!copy.once)
+      text += cat("  ", copy.value, ": ", copy.from, " -> ", copy.to, ", ",
+                  copy.bytes < 0 ? std::string("size known when it runs") : cat(copy.bytes, " bytes"), '\n');
   if (!report.phases.empty()) text += "\ncreation:";
   for (auto& [phase, ms] : report.phases) {
     char buffer[32];
@@ -176,7 +179,11 @@ std::string to_json(const PlacementReport& report) {
   for (auto& [phase, ms] : report.phases) json.begin_object().field("name", phase).field("ms", ms).end_object();
   json.end_array().key("passes").begin_array();
   for (const PassRecord& pass : report.passes)
-    json.begin_object().field("name", pass.name).field("rewrites", pass.rewrites).field("ms", pass.milliseconds).end_object();
+    json.begin_object()
+        .field("name", pass.name)
+        .field("rewrites", pass.rewrites)
+        .field("ms", pass.milliseconds)
+        .end_object();
   json.end_array();
   write_nodes(json, placement);
   return json.end_object().text();

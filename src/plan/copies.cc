@@ -44,9 +44,8 @@ int CopyInserter::copy_constant(int slot, int memory) {
   tensor.type = host.type;
   tensor.shape = host.shape;
   tensor.data = device->allocate(std::max<size_t>(bytes, 1));
-  tensor.owner = std::shared_ptr<void>(tensor.data, [device, bytes](void* memory_of_it) {
-    device->release(memory_of_it, std::max<size_t>(bytes, 1));
-  });
+  tensor.owner = std::shared_ptr<void>(
+      tensor.data, [device, bytes](void* memory_of_it) { device->release(memory_of_it, std::max<size_t>(bytes, 1)); });
   if (bytes) device->copy_from_host(tensor.data, host.data, bytes);
   plan_.slots[made].constant = std::move(tensor);
   plan_.copies.push_back({slot, 0, memory, static_cast<int64_t>(bytes), true});
@@ -61,7 +60,8 @@ int CopyInserter::copy(int slot, int memory) {
     fail(Code::not_implemented, "value '", plan_.slots[slot].name, "' of type ", type.to_string(),
          " cannot be copied to or from ", device.device->name());
   int made = new_slot(slot, memory);
-  plan_.kernels.push_back(std::make_unique<CopyKernel>(source ? device.device : nullptr, memory ? device.device : nullptr));
+  plan_.kernels.push_back(
+      std::make_unique<CopyKernel>(source ? device.device : nullptr, memory ? device.device : nullptr));
   StepPlan step;
   step.kernel = plan_.kernels.back().get();
   step.node.name = plan_.slots[slot].name;

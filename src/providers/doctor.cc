@@ -80,7 +80,8 @@ std::string schema_table(const ProviderDef& def) {
     std::string fallback = *spec.fallback ? spec.fallback : "\"\"";
     text += cat("  ", padded(spec.key, width), "  ", padded(option_type_name(spec.type), 5), "  default ", fallback);
     if (std::string allowed = allowed_text(spec); !allowed.empty()) text += cat("  (", allowed, ")");
-    text += cat("\n    ", padded("", width), spec.help, spec.live ? "; may be changed while the session lives" : "", "\n");
+    text +=
+        cat("\n    ", padded("", width), spec.help, spec.live ? "; may be changed while the session lives" : "", "\n");
   }
   if (def.schema().empty()) text += "  no options\n";
   return text;
@@ -105,8 +106,10 @@ std::string schema_document() {
   std::string text =
       "# Providers and their options\n\n"
       "<!-- Written by `epona providers --markdown`; scripts/provider_docs.py keeps it up to date. -->\n\n"
-      "In order of preference. `epona doctor` says which can run here and what the others need. Values may be given as\n"
-      "str, int, bool or float; an unknown key or a value out of range is an error. Options marked *live* can be changed\n"
+      "In order of preference. `epona doctor` says which can run here and what the others need. Values may be given "
+      "as\n"
+      "str, int, bool or float; an unknown key or a value out of range is an error. Options marked *live* can be "
+      "changed\n"
       "with `set_ep_dynamic_options` while a session lives. The session configuration may hold options too, as\n"
       "`ep.cuda.device_id` or `ep.cudaexecutionprovider.device_id`; those given with the provider come first.\n";
   for (const ProviderDef* def : all_providers()) {
@@ -118,8 +121,8 @@ std::string schema_document() {
     text += "| option | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
     for (const OptionSpec& spec : def->schema()) {
       std::string fallback = *spec.fallback ? cat("`", spec.fallback, "`") : "";
-      text += cat("| `", spec.key, "` | ", option_type_name(spec.type), " | ", fallback, " | ", allowed_text(spec), " | ",
-                  spec.help, spec.live ? " *(live)*" : "", " |\n");
+      text += cat("| `", spec.key, "` | ", option_type_name(spec.type), " | ", fallback, " | ", allowed_text(spec),
+                  " | ", spec.help, spec.live ? " *(live)*" : "", " |\n");
     }
   }
   return text;

@@ -13,9 +13,8 @@ namespace epona {
 namespace {
 
 bool same(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 template <class T>
@@ -57,12 +56,18 @@ std::string range_text(std::string_view range) {
 
 const char* option_type_name(OptionType type) {
   switch (type) {
-    case OptionType::text: return "str";
-    case OptionType::integer: return "int";
-    case OptionType::boolean: return "bool";
-    case OptionType::real: return "float";
-    case OptionType::choice: return "enum";
-    case OptionType::path: return "path";
+    case OptionType::text:
+      return "str";
+    case OptionType::integer:
+      return "int";
+    case OptionType::boolean:
+      return "bool";
+    case OptionType::real:
+      return "float";
+    case OptionType::choice:
+      return "enum";
+    case OptionType::path:
+      return "path";
   }
   return "";
 }
@@ -79,7 +84,8 @@ std::string check_option(std::string_view provider, const OptionSpec& spec, std:
   };
   switch (spec.type) {
     case OptionType::text:
-    case OptionType::path: break;
+    case OptionType::path:
+      break;
     case OptionType::boolean:
       if (text == "1" || same(text, "true") || same(text, "on") || same(text, "yes")) return "1";
       if (text == "0" || same(text, "false") || same(text, "off") || same(text, "no")) return "0";

@@ -28,8 +28,8 @@ std::string Probe::fix() const {
 
 const std::vector<const ProviderDef*>& all_providers() {
   static const std::vector<const ProviderDef*> list = {
-      &tensorrt_provider_def(), &cuda_provider_def(), &rocm_provider_def(), &openvino_provider_def(),
-      &coreml_provider_def(),   &directml_provider_def(), &qnn_provider_def(), &cpu_provider_def(),
+      &tensorrt_provider_def(), &cuda_provider_def(),     &rocm_provider_def(), &openvino_provider_def(),
+      &coreml_provider_def(),   &directml_provider_def(), &qnn_provider_def(),  &cpu_provider_def(),
   };
   return list;
 }
@@ -59,11 +59,12 @@ Probe probe_provider(const ProviderDef& def, const OptionValues* options) {
 
 bool is_foreign_provider(std::string_view name) {
   static constexpr std::string_view kForeign[] = {
-      "NvTensorRTRTXExecutionProvider", "MIGraphXExecutionProvider", "VitisAIExecutionProvider", "XnnpackExecutionProvider",
-      "NnapiExecutionProvider",         "AzureExecutionProvider",    "DnnlExecutionProvider",    "CANNExecutionProvider",
-      "RknpuExecutionProvider",         "ACLExecutionProvider",      "ArmNNExecutionProvider",   "TvmExecutionProvider",
-      "WebGpuExecutionProvider",        "WebNNExecutionProvider",    "JsExecutionProvider",      "VSINPUExecutionProvider",
-      "SNPEExecutionProvider"};
+      "NvTensorRTRTXExecutionProvider", "MIGraphXExecutionProvider", "VitisAIExecutionProvider",
+      "XnnpackExecutionProvider",       "NnapiExecutionProvider",    "AzureExecutionProvider",
+      "DnnlExecutionProvider",          "CANNExecutionProvider",     "RknpuExecutionProvider",
+      "ACLExecutionProvider",           "ArmNNExecutionProvider",    "TvmExecutionProvider",
+      "WebGpuExecutionProvider",        "WebNNExecutionProvider",    "JsExecutionProvider",
+      "VSINPUExecutionProvider",        "SNPEExecutionProvider"};
   return std::find(std::begin(kForeign), std::end(kForeign), name) != std::end(kForeign);
 }
 

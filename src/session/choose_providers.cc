@@ -15,8 +15,10 @@ OptionMap all_options(const ProviderRequest& request, const SessionOptions& sess
   std::string name = request.name;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   OptionMap options = request.options;
-  for (const std::string& prefix : {cat("ep.", name, "."), cat("ep.", name.substr(0, name.find("executionprovider")), ".")})
-    for (auto it = session.config.lower_bound(prefix); it != session.config.end() && it->first.starts_with(prefix); ++it)
+  for (const std::string& prefix :
+       {cat("ep.", name, "."), cat("ep.", name.substr(0, name.find("executionprovider")), ".")})
+    for (auto it = session.config.lower_bound(prefix); it != session.config.end() && it->first.starts_with(prefix);
+         ++it)
       options.emplace(it->first.substr(prefix.size()), it->second);
   return options;
 }
@@ -66,7 +68,8 @@ std::vector<ActiveProvider> choose_providers(const SessionOptions& options, Plac
     const ProviderDef* def = find_provider(request.name);
     if (!def && is_foreign_provider(request.name)) {
       report_inactive(options, placement,
-                      {request.name, "probe", "Epona has no provider of this name", "ask for one of those that `epona doctor` lists"});
+                      {request.name, "probe", "Epona has no provider of this name",
+                       "ask for one of those that `epona doctor` lists"});
       continue;
     }
     if (!def)
@@ -86,8 +89,9 @@ std::vector<ActiveProvider> choose_providers(const SessionOptions& options, Plac
     }
   }
   if (cpu_asked && config_value(options, "session.disable_cpu_ep_fallback") == "1")
-    fail(Code::invalid_argument, "Conflicting session configuration: explicitly added the CPU EP to the session, but also "
-                                 "disabled fallback to the CPU EP via session configuration options.");
+    fail(Code::invalid_argument,
+         "Conflicting session configuration: explicitly added the CPU EP to the session, but also "
+         "disabled fallback to the CPU EP via session configuration options.");
   if (!is_active(kCpu)) {
     const ProviderDef& cpu = cpu_provider_def();
     active.push_back(start(cpu, OptionValues(cpu.name, cpu.schema(), {}), options));

@@ -29,7 +29,8 @@ Probe probe(const OptionValues*) {
 }  // namespace
 
 const ProviderDef& coreml_provider_def() {
-  static const ProviderDef def{"CoreMLExecutionProvider", "Apple CPUs, GPUs and neural engines", schema, probe, nullptr};
+  static const ProviderDef def{"CoreMLExecutionProvider", "Apple CPUs, GPUs and neural engines", schema, probe,
+                               nullptr};
   return def;
 }
 

@@ -6,7 +6,8 @@ namespace {
 using enum OptionType;
 
 constexpr OptionSpec kOptions[] = {
-    {"device_id", integer, "-1", "-1..63", "the adapter, numbered as DXGI lists them; -1: by preference and filter", true},
+    {"device_id", integer, "-1", "-1..63", "the adapter, numbered as DXGI lists them; -1: by preference and filter",
+     true},
     {"performance_preference", choice, "default", "default|high_performance|minimum_power",
      "which adapter is preferred when device_id does not say"},
     {"device_filter", choice, "gpu", "gpu|npu|any", "kinds of adapters to choose from"},

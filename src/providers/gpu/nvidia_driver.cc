@@ -36,7 +36,8 @@ int count_devices() {
 
 std::vector<Finding> nvidia_driver_findings(int64_t device) {
   std::vector<Finding> findings{platform_finding("Linux")};
-  findings.push_back(library_finding("driver library libcuda.so.1", {"libcuda.so.1"}, {}, "NVIDIA driver 525 or newer", kDriverFix));
+  findings.push_back(
+      library_finding("driver library libcuda.so.1", {"libcuda.so.1"}, {}, "NVIDIA driver 525 or newer", kDriverFix));
   std::string version = driver_version();
   if (!version.empty()) {
     bool ok = std::atoi(version.c_str()) >= kDriverForCuda12;
@@ -63,14 +64,18 @@ std::vector<Finding> cuda_library_findings() {
     return {
         library_finding("libnvrtc", {"libnvrtc.so.13"}, {"nvidia/cu13/lib"}, "CUDA 12 or 13",
                         "pip install nvidia-cuda-nvrtc==13.*"),
-        library_finding("libcublasLt", {"libcublasLt.so.13"}, {"nvidia/cu13/lib"}, "CUDA 13", "pip install nvidia-cublas==13.*"),
-        library_finding("libcudnn", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "cuDNN 9", "pip install nvidia-cudnn-cu13==9.*"),
+        library_finding("libcublasLt", {"libcublasLt.so.13"}, {"nvidia/cu13/lib"}, "CUDA 13",
+                        "pip install nvidia-cublas==13.*"),
+        library_finding("libcudnn", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "cuDNN 9",
+                        "pip install nvidia-cudnn-cu13==9.*"),
     };
   return {
       library_finding("libnvrtc", {"libnvrtc.so.12"}, {"nvidia/cuda_nvrtc/lib"}, "CUDA 12 or 13",
                       "pip install nvidia-cuda-nvrtc-cu12"),
-      library_finding("libcublasLt", {"libcublasLt.so.12"}, {"nvidia/cublas/lib"}, "CUDA 12", "pip install nvidia-cublas-cu12"),
-      library_finding("libcudnn", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "cuDNN 9", "pip install nvidia-cudnn-cu12==9.*"),
+      library_finding("libcublasLt", {"libcublasLt.so.12"}, {"nvidia/cublas/lib"}, "CUDA 12",
+                      "pip install nvidia-cublas-cu12"),
+      library_finding("libcudnn", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "cuDNN 9",
+                      "pip install nvidia-cudnn-cu12==9.*"),
   };
 }
 

@@ -28,7 +28,9 @@ Probe probe(const OptionValues* options) {
   std::error_code error;
   bool driver = std::filesystem::exists("/dev/kfd", error);
   add({"driver", driver ? "/dev/kfd" : "no /dev/kfd", "the amdgpu kernel driver",
-       driver ? "" : "load the driver (modprobe amdgpu); in a container: run it with --device /dev/kfd --device /dev/dri", driver});
+       driver ? ""
+              : "load the driver (modprobe amdgpu); in a container: run it with --device /dev/kfd --device /dev/dri",
+       driver});
   int devices = count_devices();
   bool ok = device < devices;
   add({"device", devices == 0 ? "no AMD GPU" : cat(devices, " AMD GPU(s)"), cat("an AMD GPU numbered ", device),

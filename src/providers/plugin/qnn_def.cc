@@ -8,7 +8,8 @@ namespace {
 using enum OptionType;
 
 constexpr const char* kPerformanceModes =
-    "default|burst|balanced|high_performance|high_power_saver|low_balanced|extreme_power_saver|low_power_saver|power_saver|"
+    "default|burst|balanced|high_performance|high_power_saver|low_balanced|extreme_power_saver|low_power_saver|power_"
+    "saver|"
     "sustained_high_performance";
 
 constexpr OptionSpec kOptions[] = {
@@ -22,7 +23,8 @@ constexpr OptionSpec kOptions[] = {
     {"htp_performance_mode", choice, "default", kPerformanceModes, "clock and power of the HTP", true},
     {"qnn_saver_path", path, "", "", "library of the Saver backend, which writes all QNN calls to a file"},
     {"qnn_context_priority", choice, "normal", "low|normal|normal_high|high", "priority among contexts of the HTP"},
-    {"htp_graph_finalization_optimization_mode", integer, "0", "0..3", "how long preparing a graph may take: 3 is longest"},
+    {"htp_graph_finalization_optimization_mode", integer, "0", "0..3",
+     "how long preparing a graph may take: 3 is longest"},
     {"soc_model", text, "0", "", "number of the SoC model; 0: unknown"},
     {"htp_arch", text, "0", "", "architecture of the HTP: 68, 69, 73, 75, 79, 81; 0: not set"},
     {"enable_htp_fp16_precision", boolean, "1", "", "compute float models in float16"},
@@ -47,7 +49,8 @@ Probe probe(const OptionValues*) {
   probe.version = package_version("onnxruntime-qnn");
   bool found = !probe.version.empty();
   probe.findings.push_back({"package onnxruntime-qnn", found ? probe.version : "not installed",
-                            "Qualcomm's plugin provider, 2.0 or newer", found ? "" : "pip install onnxruntime-qnn", found});
+                            "Qualcomm's plugin provider, 2.0 or newer", found ? "" : "pip install onnxruntime-qnn",
+                            found});
   probe.available = found;
   return probe;
 }

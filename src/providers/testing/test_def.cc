@@ -37,8 +37,9 @@ std::unique_ptr<Provider> make(const OptionValues& options, const ProviderContex
 }  // namespace
 
 const ProviderDef* find_test_provider(std::string_view name) {
-  static const ProviderDef defs[] = {{"TestExecutionProvider", "a pretend device, for tests", schema, probe, make<0x5a>},
-                                     {"OtherTestExecutionProvider", "another one", schema, probe, make<0xc3>}};
+  static const ProviderDef defs[] = {
+      {"TestExecutionProvider", "a pretend device, for tests", schema, probe, make<0x5a>},
+      {"OtherTestExecutionProvider", "another one", schema, probe, make<0xc3>}};
   static const bool enabled = [] {
     const char* text = std::getenv("EPONA_TEST_PROVIDERS");
     return text && *text && *text != '0';

@@ -9,8 +9,8 @@ void* TestDevice::allocate(size_t bytes) {
   int64_t used = used_.fetch_add(wanted) + wanted;
   if (used > limit_) {
     used_ -= wanted;
-    throw ProviderFailure(provider_, cat("out of memory on ", name_, ": ", wanted, " bytes more than the ", used - wanted,
-                                         " in use exceed gpu_mem_limit=", limit_.load()));
+    throw ProviderFailure(provider_, cat("out of memory on ", name_, ": ", wanted, " bytes more than the ",
+                                         used - wanted, " in use exceed gpu_mem_limit=", limit_.load()));
   }
   // 64 spare bytes: vector loads of the last elements may run over the end.
   void* memory = std::aligned_alloc(64, (bytes + 64 + 63) / 64 * 64);

@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-
 namespace epona::testing {
 namespace {
 
@@ -122,7 +121,8 @@ KernelPtr TestProvider::build(const NodeInfo& info) {
   std::string failure;
   for (const char* stage : {"run", "kernel_error"})
     if (fails(stage, info.node())) failure = stage;
-  return std::make_unique<TestKernel>(def->make(info), device_, def->shape_inputs, failure, options_.integer("good_runs"));
+  return std::make_unique<TestKernel>(def->make(info), device_, def->shape_inputs, failure,
+                                      options_.integer("good_runs"));
 }
 
 }  // namespace epona::testing

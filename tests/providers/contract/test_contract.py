@@ -2,7 +2,7 @@
 
 import threading
 
-import models
+import contract_models as models
 import numpy as np
 import pytest
 
