@@ -131,7 +131,7 @@ TEST(Session, TheModelFileMayChangeAfterwards) {
 
 TEST(Session, TheModelsBytesMayGoAway) {
   auto bytes = std::make_unique<std::string>(model_with_a_table());
-  Session session(test::as_bytes(*bytes), {});
+  Session session(test::as_bytes(*bytes));
   std::fill(bytes->begin(), bytes->end(), 'x');
   bytes.reset();
   expect_table_row(session);
