@@ -199,8 +199,9 @@ void bind_session(nb::module_& m) {
            })
       .def("placement_json", [](const Session& s) { return to_json(s.placement_report()); })
       .def("placement_html", [](const Session& s) { return to_html(s.placement_report()); })
-      .def("placement_table", [](const Session& s, size_t rows) { return to_table(s.placement_report(), rows); },
-           nb::arg("rows"))
+      .def(
+          "placement_table", [](const Session& s, size_t rows) { return to_table(s.placement_report(), rows); },
+          nb::arg("rows"))
       .def(
           "run",
           [](const Session& s, const std::optional<std::vector<std::string>>& wanted, nb::dict feed,

@@ -1,7 +1,6 @@
 #include "kernels/conv_int8_tile.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/isa.h"
 
@@ -130,7 +129,7 @@ void gather_rows(const Gather& g, int64_t first, int64_t rows) {
         if (kw1 < g.kernel_w) fill_run(g.zero, (g.kernel_w - kw1) * g.channels, to);
         to += (g.kernel_w - kw1) * g.channels * kBytes;
       }
-      std::memset(to, 0, static_cast<size_t>(out + g.out_ld - to));
+      for (; to < out + g.out_ld; ++to) *to = 0;  // up to a whole group of k
       if (++ox == im.out_w) {
         ox = 0;
         if (++oy == im.out_h) oy = 0, ++n;

@@ -92,11 +92,12 @@ int ByteMatcher::spatial_rank(ValueId bytes) const {
 }
 
 bool ByteMatcher::window_is_plain(const Node& node, size_t spatial) const {
+  constexpr int64_t kMost = 1 << 30;  // kernels count in int
   const auto fits = [&](const char* key, size_t count, int64_t least) {
     auto it = node.attributes.find(key);
     if (it == node.attributes.end()) return true;
     const auto* values = std::get_if<std::vector<int64_t>>(&it->second);
-    return values && values->size() == count && std::all_of(values->begin(), values->end(), [&](int64_t v) { return v >= least; });
+    return values && values->size() == count && std::all_of(values->begin(), values->end(), [&](int64_t v) { return v >= least && v <= kMost; });
   };
   return fits("kernel_shape", spatial, 1) && fits("strides", spatial, 1) && fits("dilations", spatial, 1) &&
          fits("pads", 2 * spatial, 0);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string_view>
 
 #include "session/check_value.h"
 #include "session/rethrow.h"
@@ -80,13 +81,29 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   env.observer = observer ? observer : profiled.observer();
   bool in_order = values.size() == feed_order_.size();
   for (size_t i = 0; in_order && i < feed_order_.size(); ++i) in_order = feed_order_[i] == static_cast<int>(i);
-  if (in_order) return execute(values, results, env);
+  auto run = [&](std::span<const RuntimeValue> inputs) {
+    try {
+      execute(inputs, results, env);
+    } catch (const Error& error) {
+      // The caller gets the error too; the log is for those who only see the service's output.
+      bool own = options && options->log_severity >= 0;
+      if (std::string_view(error.what()).starts_with("Non-zero status code"))
+        log(Severity::error, own ? static_cast<Severity>(options->log_severity) : log_threshold(options_),
+            options && !options->tag.empty() ? options->tag : options_.log_id, error.what());
+      throw;
+    }
+  };
+  if (in_order) return run(values);
   std::vector<RuntimeValue> fed(feed_order_.size());
   for (size_t i = 0; i < feed_order_.size(); ++i)
     if (static_cast<size_t>(feed_order_[i]) < values.size()) fed[i] = values[static_cast<size_t>(feed_order_[i])];
+<<<<<<< HEAD
   execute(fed, results, env);
 } catch (...) {
   rethrow_as_error("the model ran");
+=======
+  run(fed);
+>>>>>>> main
 }
 
 void Session::execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const {

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 TIMEOUT_S = 120
-PROVIDERS = os.environ.get("EPONA_TEST_PROVIDERS", "CPUExecutionProvider").split(",")
+PROVIDERS = os.environ.get("EPONA_PROVIDERS_UNDER_TEST", "CPUExecutionProvider").split(",")
 
 # ONNX element types that numpy itself does not know.
 SPECIAL = {

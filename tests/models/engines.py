@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 MODULE = os.environ.get("EPONA_TEST_MODULE", "epona")
-PROVIDERS = os.environ.get("EPONA_TEST_PROVIDERS", "CPUExecutionProvider").split(",")
+PROVIDERS = os.environ.get("EPONA_PROVIDERS_UNDER_TEST", "CPUExecutionProvider").split(",")
 CPU = ["CPUExecutionProvider"]
 LEVELS = {
     "disable": "ORT_DISABLE_ALL",

@@ -219,6 +219,19 @@ def test_callback_gets_messages():
 
 
 @both
+def test_a_node_that_fails_is_logged(module, capfd):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[N] x, float[M] y) => (float[K] z) { z = Add(x, y) }'
+    model = parser.parse_model(text).SerializeToString()
+    feed = {"x": np.ones(2, np.float32), "y": np.ones(3, np.float32)}
+    for session_level, run_level, expected in ((-1, -1, True), (4, -1, False), (-1, 4, False), (3, 3, True)):
+        options, run_options = module.SessionOptions(), module.RunOptions()
+        options.log_severity_level, run_options.log_severity_level = session_level, run_level
+        with pytest.raises(Exception, match="Add node"):
+            module.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, feed, run_options)
+        assert ("Non-zero status code returned while running Add node" in capfd.readouterr().err) is expected
+
+
+@both
 def test_devices_of_providers(module):
     device = next(d for d in module.get_ep_devices() if d.ep_name == "CPUExecutionProvider")
     assert int(device.device.type) == 0 and device.device.vendor_id > 0 and device.ep_options == {}
