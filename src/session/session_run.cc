@@ -97,13 +97,9 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   std::vector<RuntimeValue> fed(feed_order_.size());
   for (size_t i = 0; i < feed_order_.size(); ++i)
     if (static_cast<size_t>(feed_order_[i]) < values.size()) fed[i] = values[static_cast<size_t>(feed_order_[i])];
-<<<<<<< HEAD
-  execute(fed, results, env);
+  run(fed);
 } catch (...) {
   rethrow_as_error("the model ran");
-=======
-  run(fed);
->>>>>>> main
 }
 
 void Session::execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const {
