@@ -21,7 +21,7 @@ export CCACHE_BASEDIR ?= $(ROOT)
 export CCACHE_NOHASHDIR ?= 1
 endif
 
-.PHONY: all setup deps configure build install demo test test-browser check bench asan tsan lint format clean help
+.PHONY: all setup deps configure build install demo test test-browser check bench asan tsan fuzz werror lint format clean help
 
 all: install  ## build everything and install the package into .venv
 
@@ -76,9 +76,26 @@ bench: install  ## compare with onnxruntime and OpenVINO
 
 # asan and tsan: the C++ tests under the sanitizers. Configured once, then built and run.
 asan tsan: deps .venv/.ready  ## C++ tests under address and undefined-behaviour (or thread) sanitizers
+	@scripts/setup.sh clang
 	@[ -e build/$@/build.ninja ] || cmake --preset $@
-	@cmake --build build/$@ -j $(JOBS)
-	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
+	@cmake --build build/$@ -j $(JOBS) --target epona_tests epona_cases
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
+
+# Inputs that fail are left in build/fuzz. A model may ask for any amount of memory: more than 1 GB is refused.
+FUZZ_SECONDS ?= 300
+fuzz: deps .venv/.ready  ## fuzz the model loader for FUZZ_SECONDS (300), from the models of all .case files
+	@scripts/setup.sh clang
+	@[ -e build/asan/build.ninja ] || cmake --preset asan
+	@cmake --build build/asan -j $(JOBS) --target model_fuzz
+	@mkdir -p build/fuzz/found && $(PY) tests/fuzz/seeds.py build/fuzz/seeds
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=1024 \
+	  build/asan/tests/model_fuzz build/fuzz/found build/fuzz/seeds -max_total_time=$(FUZZ_SECONDS) -timeout=60 \
+	  -rss_limit_mb=6000 -malloc_limit_mb=1024000 -artifact_prefix=build/fuzz/ -max_len=8192
+
+werror: deps .venv/.ready  ## compile everything with g++ and with clang, warnings being errors
+	@scripts/setup.sh clang
+	@for preset in release clang; do cmake --preset $$preset -B build/werror-$$preset -DPython_EXECUTABLE=$(PY) -DEPONA_WERROR=ON && \
+	  cmake --build build/werror-$$preset -j $(JOBS) || exit 1; done
 
 test-browser: install  ## check the placement page in headless Chromium
 	@scripts/setup.sh browser
@@ -88,9 +105,8 @@ lint: build  ## clang-format and clang-tidy: FILES=... or all
 	@scripts/setup.sh lint
 	@scripts/lint.sh $(BUILD) $(FILES)
 
-format:  ## format the C++ sources
-	@scripts/setup.sh lint
-	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+format: .venv/.ready  ## format the C++ sources
+	@git ls-files '*.cc' '*.h' | xargs .venv/bin/clang-format -i
 
 clean:  ## remove what was built; .venv and third_party stay
 	rm -rf build dist

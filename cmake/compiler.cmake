@@ -14,6 +14,12 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 
 add_library(epona_flags INTERFACE)
 target_compile_options(epona_flags INTERFACE -Wall -Wextra)
+if(EPONA_WERROR)
+  target_compile_options(epona_flags INTERFACE -Werror)
+endif()
+if(EPONA_FUZZ)
+  target_compile_options(epona_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(EPONA_SANITIZE)
   # -O1 overrides the build type's -O2: a third of the compile time, and stacks that can be read.
   target_compile_options(epona_flags INTERFACE -fsanitize=${EPONA_SANITIZE} -fno-omit-frame-pointer -O1 -g1)

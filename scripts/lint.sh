@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 build=$1
 shift
 if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(git ls-files '*.cc' '*.h' ':!cmake'); fi
-clang-format --dry-run --Werror "${files[@]}"
+"${CLANG_FORMAT:-.venv/bin/clang-format}" --dry-run --Werror "${files[@]}"
 sources=()
 for file in "${files[@]}"; do
   # Only what this configuration compiles has flags to check it with.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Install what a fresh Debian 12 lacks: `setup.sh build` (default), `setup.sh lint` or `setup.sh browser`.
+# Install what a fresh Debian 12 lacks: `setup.sh build` (default), `setup.sh clang`, `setup.sh lint` or
+# `setup.sh browser`.
 set -euo pipefail
 
 packages=()
@@ -27,16 +28,15 @@ assert (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists()' 2>/d
       packages+=(python3-dev)
     fi
     ;;
-  lint)
+  clang | lint)
     need clang++ clang
-    need clang-tidy clang-tidy
-    need clang-format clang-format
+    [ "$1" = clang ] || need clang-tidy clang-tidy
     ;;
   browser)
     need chromium chromium
     ;;
   *)
-    echo "usage: $0 [build|lint|browser]" >&2
+    echo "usage: $0 [build|clang|lint|browser]" >&2
     exit 2
     ;;
 esac

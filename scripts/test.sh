@@ -15,6 +15,7 @@ run "exports" "$PY" scripts/check_exports.py --build "$BUILD"
 run "wheel" "$PY" scripts/check_wheel.py dist
 run "ctest" ctest --test-dir "$BUILD" --output-on-failure -j "$JOBS"
 run "example" "$PY" scripts/test_example.py "$BUILD"
+run "readme" "$PY" scripts/test_readme.py "$BUILD"
 run "models" "$PY" scripts/models.py --mark core
 for folder in tests/python tests/providers tests/conformance tests/models tests/clients; do
   if [ -d "$folder" ]; then run "$folder" "$PY" -m pytest -q "$folder"; fi

@@ -81,7 +81,11 @@ TEST(Concurrency, ThreadPoolRethrowsAndGoesOn) {
   ThreadPool pool({.threads = 3});
   on_threads([&](int) {
     for (int i = 0; i < 100; ++i) {
-      EXPECT_THROW(pool.run(8, [&](int64_t task) { if (task == i % 8) throw std::runtime_error("task"); }), std::runtime_error);
+      EXPECT_THROW(pool.run(8,
+                            [&](int64_t task) {
+                              if (task == i % 8) throw std::runtime_error("task");
+                            }),
+                   std::runtime_error);
       std::atomic<int> ran{0};
       pool.run(8, [&](int64_t) { ++ran; });
       ASSERT_EQ(ran, 8);
