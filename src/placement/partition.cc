@@ -3,6 +3,7 @@
 #include <map>
 
 #include "graph/convex_groups.h"
+#include "placement/ask.h"
 #include "placement/marks.h"
 
 namespace epona {
@@ -14,7 +15,7 @@ class Partitioner {
       : provider_(provider), groups_(groups), options_(options) {}
 
   void cut(Graph& graph) {
-    Claim claim = provider_.claim(graph);
+    Claim claim = ask(provider_, graph);
     for (auto& [id, refusal] : claim.refused)
       if (!is_marked(graph.nodes[id])) options_.declined(graph, id, refusal);
     constants_.clear();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "placement/ask.h"
+
 namespace epona {
 
 std::string InactiveProvider::sentence() const {
@@ -36,18 +38,23 @@ std::vector<ProviderShare> Placement::shares() const {
   return shares;
 }
 
+Claim ask(Provider& provider, const Graph& graph) {
+  try {
+    return provider.claim(graph);
+  } catch (const std::exception& error) {
+    auto* own = dynamic_cast<const Error*>(&error);
+    if (own && own->code() == Code::invalid_argument) throw;  // an option that does not fit the model: the user's to mend
+    throw ProviderFailure(provider.name(), cat("it failed when asked what it takes of graph '", graph.name, "': ",
+                                               error.what()));
+  }
+}
+
 Asked ask_providers(const Graph& graph, const std::vector<Provider*>& providers) {
   Asked asked;
   asked.candidates.resize(graph.nodes.size());
   asked.declined.resize(graph.nodes.size());
   for (Provider* provider : providers) {
-    Claim claim;
-    try {
-      claim = provider->claim(graph);
-    } catch (const std::exception& error) {
-      throw ProviderFailure(provider->name(), cat("it failed when asked what it takes of graph '", graph.name, "': ",
-                                                  error.what()));
-    }
+    Claim claim = ask(*provider, graph);
     for (const auto& group : claim.groups) {
       // A group is taken as a whole or not at all; for a later provider its nodes are only what it would do in need.
       bool all_free = std::all_of(group.begin(), group.end(), [&](NodeId id) { return asked.candidates[id].empty(); });

@@ -79,8 +79,10 @@ class Builder {
       recorder_->declined(graph, id, {provider.name(), reason_name(refusal.reason), refusal.text});
     };
     cut.compile_failed = [&](const Graph& group, const std::exception& error) {
-      report_failure(cat(provider.name(), " took a group of ", group.nodes.size(), " nodes beginning with ",
-                         describe(group.nodes.front()), " and failed to compile it: ", error.what()));
+      std::string text = cat(provider.name(), " took a group of ", group.nodes.size(), " nodes beginning with ",
+                             describe(group.nodes.front()), " and failed to compile it: ", error.what());
+      report_failure(text);
+      failures_.try_emplace(provider.name(), text);
     };
     cut.release = [&](const Tensor& constant) { model_.release(constant); };
     cut.trace = &recorder_->trace();
