@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "model/model.h"
+#include "providers/openvino/find.h"
 
 namespace epona::openvino {
 namespace {
@@ -97,6 +98,23 @@ Abilities abilities_of(const Api& api, const ov_core* core) {
   return it->second;
 }
 
+/// A device that is not there is an error now, not when the first group is compiled. Of several one is enough.
+void check_devices(const Api& api, const ov_core* core, const std::string& devices) {
+  std::string missing;
+  bool any = false;
+  for (const std::string& device : named_devices(devices)) {
+    char* name = nullptr;
+    ov_status status = api.core_get_property(core, device.c_str(), "FULL_DEVICE_NAME", &name);
+    if (status == 0) {
+      any = true;
+      api.free(name);
+    } else {
+      missing += cat(missing.empty() ? "" : "; ", device, ": ", api.error_text(status));
+    }
+  }
+  if (!any && !missing.empty()) fail(Code::ep_fail, "OpenVINO has no device ", devices, " here (", missing, ")");
+}
+
 }  // namespace
 
 Core::Core(const Api& api, std::string device, const std::vector<Property>& properties)
@@ -104,6 +122,7 @@ Core::Core(const Api& api, std::string device, const std::vector<Property>& prop
   ov_core* core = nullptr;
   api.check(api.core_create(&core), "starting");
   core_.reset(core);
+  check_devices(api, core, device_);
   for (const Property& property : properties) {
     ov_status status =
         api.core_set_property(core, property.device.c_str(), property.key.c_str(), property.value.c_str());
