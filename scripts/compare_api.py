@@ -66,6 +66,20 @@ SUBMODULES = {
 }
 
 
+# Taken and kept, so that programs which set them run; Epona has nothing for them to change.
+WITHOUT_EFFECT = [
+    ("SessionOptions.enable_cpu_mem_arena, enable_mem_pattern, enable_mem_reuse", "memory is planned for each model and reused always"),
+    ("SessionOptions.execution_mode, execution_order, inter_op_num_threads", "nodes run one after another, each on all threads"),
+    ("SessionOptions.use_per_session_threads", "every session has its own threads; set_global_thread_pool_sizes sets how many by default"),
+    ("RunOptions.only_execute_path_to_fetches", "all outputs are computed, those not asked for are dropped"),
+    ("create_and_register_allocator, create_and_register_allocator_v2, OrtArenaCfg", "sessions share no arena"),
+    ("log_verbosity_level, set_default_logger_verbosity", "verbose messages have one level"),
+    ("enable_telemetry_events, disable_telemetry_events", "there is no telemetry"),
+    ("preload_dlls", "providers open their vendor's libraries themselves"),
+    ("release_captured_graph, get_tuning_results, set_tuning_results", "no provider captures graphs or searches for kernels"),
+]
+
+
 def public(owner):
     """Public members: no modules, no members that every object or native object has."""
     common = set(dir(object)) | {"__pybind11_module_local__"}
@@ -203,6 +217,8 @@ def page():
         lines += [f"| `{module}` | {', '.join(sorted(names))} | {reason} |" for (module, reason), names in grouped.items()]
     lines += ["", "### Submodules that are not there", "", "| module | reason |", "|---|---|"]
     lines += [f"| `{name}` | {reason} |" for name, reason in SUBMODULES.items()]
+    lines += ["", "## Accepted without effect", "", "| names | why |", "|---|---|"]
+    lines += [f"| {names} | {why} |" for names, why in WITHOUT_EFFECT]
     lines += [
         "",
         "## Behaviour",
