@@ -45,8 +45,12 @@ struct Requantize {
   VF low, high;
   V zero;
   Requantize(int32_t l, int32_t h, int32_t z)
-      : low(hn::Set(DF(), static_cast<float>(l - z))), high(hn::Set(DF(), static_cast<float>(h - z))), zero(hn::Set(D(), z)) {}
-  HWY_INLINE V operator()(VF x) const { return hn::Add(hn::NearestIntInRange(D(), hn::Min(high, hn::Max(low, x))), zero); }
+      : low(hn::Set(DF(), static_cast<float>(l - z))),
+        high(hn::Set(DF(), static_cast<float>(h - z))),
+        zero(hn::Set(D(), z)) {}
+  HWY_INLINE V operator()(VF x) const {
+    return hn::Add(hn::NearestIntInRange(D(), hn::Min(high, hn::Max(low, x))), zero);
+  }
   HWY_INLINE void store(V q, uint8_t* to) const {
     const hn::Rebind<uint8_t, D> d8;
     hn::StoreU(hn::TruncateTo(d8, hn::BitCast(hn::RebindToUnsigned<D>(), q)), d8, to);
@@ -73,10 +77,12 @@ void combine(const ByteSum& s, int64_t begin, int64_t end) {
   int64_t i = begin;
   for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
     const V q0 = requantize(sum_of<A, B, kProduct>(a + i, b + i, a_zero, b_zero, a_scale, b_scale, y_scale));
-    const V q1 = requantize(sum_of<A, B, kProduct>(a + i + kLanes, b + i + kLanes, a_zero, b_zero, a_scale, b_scale, y_scale));
+    const V q1 =
+        requantize(sum_of<A, B, kProduct>(a + i + kLanes, b + i + kLanes, a_zero, b_zero, a_scale, b_scale, y_scale));
     const auto q = hn::OrderedDemote2To(D16(), q0, q1);
     if (s.y_signed)
-      hn::StoreU(hn::DemoteTo(hn::Rebind<int8_t, D16>(), q), hn::Rebind<int8_t, D16>(), reinterpret_cast<int8_t*>(y) + i);
+      hn::StoreU(hn::DemoteTo(hn::Rebind<int8_t, D16>(), q), hn::Rebind<int8_t, D16>(),
+                 reinterpret_cast<int8_t*>(y) + i);
     else
       hn::StoreU(hn::DemoteTo(hn::Rebind<uint8_t, D16>(), q), hn::Rebind<uint8_t, D16>(), y + i);
   }
@@ -178,8 +184,8 @@ void interleave3(const uint8_t* planes, int64_t stride, int64_t n, uint8_t* y) {
   constexpr int64_t kBytes = static_cast<int64_t>(hn::MaxLanes(d));
   int64_t i = 0;
   for (; i + kBytes <= n; i += kBytes)
-    hn::StoreInterleaved3(hn::LoadU(d, planes + i), hn::LoadU(d, planes + stride + i), hn::LoadU(d, planes + 2 * stride + i),
-                          d, y + 3 * i);
+    hn::StoreInterleaved3(hn::LoadU(d, planes + i), hn::LoadU(d, planes + stride + i),
+                          hn::LoadU(d, planes + 2 * stride + i), d, y + 3 * i);
   for (; i < n; ++i)
     for (int64_t c = 0; c < 3; ++c) y[3 * i + c] = planes[c * stride + i];
 }
@@ -239,21 +245,23 @@ void add_bytes(const ByteSum& sum, ThreadPool& pool) {
 
 void max_pool_bytes(const BytePooling& p, const void* x, void* y, ThreadPool& pool) {
   uint8_t* to = static_cast<uint8_t*>(y);
-  for_each_window(p, false, 1, static_cast<const uint8_t*>(x), pool, [&](const Taps* windows, int64_t count, int64_t pixel) {
-    HWY_DYNAMIC_DISPATCH(max_pixels)(windows, count, p.x_signed, p.channels, to + pixel * p.channels);
-  });
+  for_each_window(p, false, 1, static_cast<const uint8_t*>(x), pool,
+                  [&](const Taps* windows, int64_t count, int64_t pixel) {
+                    HWY_DYNAMIC_DISPATCH(max_pixels)(windows, count, p.x_signed, p.channels, to + pixel * p.channels);
+                  });
 }
 
 void average_pool_bytes(const BytePooling& p, const ByteMean& mean, const void* x, void* y, ThreadPool& pool) {
   uint8_t* to = static_cast<uint8_t*>(y);
   for_each_window(p, mean.include_pad, mean.scale, static_cast<const uint8_t*>(x), pool,
                   [&](const Taps* windows, int64_t count, int64_t pixel) {
-                    HWY_DYNAMIC_DISPATCH(mean_pixels)(windows, count, p.x_signed, mean, p.channels, to + pixel * p.channels);
+                    HWY_DYNAMIC_DISPATCH(mean_pixels)(windows, count, p.x_signed, mean, p.channels,
+                                                      to + pixel * p.channels);
                   });
 }
 
-void quantize_to_nhwc(const ByteQuantization& q, int64_t batch, int64_t channels, int64_t pixels, const float* x, void* y,
-                      ThreadPool& pool) {
+void quantize_to_nhwc(const ByteQuantization& q, int64_t batch, int64_t channels, int64_t pixels, const float* x,
+                      void* y, ThreadPool& pool) {
   constexpr int64_t kPixels = 256, kChannels = 16;
   const int64_t runs = (pixels + kPixels - 1) / kPixels;
   parallel_items(pool, batch * runs, 0.4 * static_cast<double>(channels * kPixels), [&](int, int64_t item) {
@@ -269,7 +277,8 @@ void quantize_to_nhwc(const ByteQuantization& q, int64_t batch, int64_t channels
       else if (channels == 3)
         HWY_DYNAMIC_DISPATCH(interleave3)(planes, kPixels, count, to);
       else
-        transpose2d(1, count, some, reinterpret_cast<const char*>(planes), kPixels, reinterpret_cast<char*>(to + c0), channels);
+        transpose2d(1, count, some, reinterpret_cast<const char*>(planes), kPixels, reinterpret_cast<char*>(to + c0),
+                    channels);
     }
   });
 }

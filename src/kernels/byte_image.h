@@ -40,7 +40,7 @@ struct ByteQuantization {
   float scale = 1;
   int32_t zero = 0, low = 0, high = 255;
 };
-void quantize_to_nhwc(const ByteQuantization& q, int64_t batch, int64_t channels, int64_t pixels, const float* x, void* y,
-                      ThreadPool& pool);
+void quantize_to_nhwc(const ByteQuantization& q, int64_t batch, int64_t channels, int64_t pixels, const float* x,
+                      void* y, ThreadPool& pool);
 
 }  // namespace epona

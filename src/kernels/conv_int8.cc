@@ -146,8 +146,8 @@ void run_panel(const Group& g, const uint8_t* a, int64_t lda, const int32_t* row
 }
 
 template <class Group>
-void run_tile(const Group& g, const uint8_t* a, int64_t lda, const int32_t* row_sums, int64_t row, int rows, int64_t panel,
-              int64_t groups) {
+void run_tile(const Group& g, const uint8_t* a, int64_t lda, const int32_t* row_sums, int64_t row, int rows,
+              int64_t panel, int64_t groups) {
   const Kernels& table = kernels();
   const Panels& panels = g.at->panels;
   const bool tail = panel == panels.whole;
@@ -212,12 +212,13 @@ void ConvInt8::run_group(const ConvImage& image, const Int8ConvCall& call, int64
   const bool pointwise = p_.kernel_h == 1 && p_.kernel_w == 1 && p_.stride_h == 1 && p_.stride_w == 1 &&
                          image.pad_top == 0 && image.pad_left == 0 && image.in_h == image.out_h &&
                          image.in_w == image.out_w;
-  const bool in_place = pointwise && table.a_bytes == 1 && !types_.x_signed && !any_zero && in_group_ % table.group == 0;
+  const bool in_place =
+      pointwise && table.a_bytes == 1 && !types_.x_signed && !any_zero && in_group_ % table.group == 0;
   const double weights = static_cast<double>(depth_) * static_cast<double>(out_group_);
-  const double ns = 2 * weights * static_cast<double>(m) / table.ops_per_ns + static_cast<double>(m * out_group_) * 0.2 + 50;
+  const double ns =
+      2 * weights * static_cast<double>(m) / table.ops_per_ns + static_cast<double>(m * out_group_) * 0.2 + 50;
   const int64_t tiles = ceil_div(m, table.rows);
-  const gemm_detail::Grid grid =
-      gemm_detail::split_grid(tiles, at.panels.count(), m, out_group_, ns, pool.threads());
+  const gemm_detail::Grid grid = gemm_detail::split_grid(tiles, at.panels.count(), m, out_group_, ns, pool.threads());
   const int64_t items = grid.rows * grid.columns, k_groups = at.padded_depth / table.group;
   uint8_t* const slots = static_cast<uint8_t*>(call.workspace) + round_up(columns * 4, 64);
   parallel_items(pool, items, items > 1 ? 1e6 : 0, [&](int slot, int64_t item) {
@@ -251,8 +252,8 @@ void ConvInt8::run_group(const ConvImage& image, const Int8ConvCall& call, int64
         int64_t row = begin;
         for (int64_t i = 0; i < row_tiles; ++i) {
           const int64_t row_end = begin + (end - begin) * (i + 1) / row_tiles;
-          run_tile(g, a + (row - begin) * lda, lda, row_sums + (row - begin), row, static_cast<int>(row_end - row), panel,
-                   k_groups);
+          run_tile(g, a + (row - begin) * lda, lda, row_sums + (row - begin), row, static_cast<int>(row_end - row),
+                   panel, k_groups);
           row = row_end;
         }
       }

@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace epona::int8_detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The form of A is that of gemm_int8_tile.cc: bytes (signed ones 128 higher) where four are multiplied at a time, 16 bits
-// elsewhere.
+// The form of A is that of gemm_int8_tile.cc: bytes (signed ones 128 higher) where four are multiplied at a time,
+// 16 bits elsewhere.
 #if HWY_TARGET <= HWY_AVX3_DL
 constexpr bool kWide = false;
 #else
@@ -39,8 +39,8 @@ HWY_INLINE void copy_run(const uint8_t* in, int64_t n, uint8_t* out, const uint8
     int64_t i = 0;
     for (; i < n && end - (in + i) >= kStep; i += kStep) {
       if constexpr (kSigned)
-        hn::StoreU(hn::PromoteTo(d16, hn::LoadU(hn::Rebind<int8_t, D16>(), reinterpret_cast<const int8_t*>(in) + i)), d16,
-                   to + i);
+        hn::StoreU(hn::PromoteTo(d16, hn::LoadU(hn::Rebind<int8_t, D16>(), reinterpret_cast<const int8_t*>(in) + i)),
+                   d16, to + i);
       else
         hn::StoreU(hn::PromoteTo(d16, hn::LoadU(hn::Rebind<uint8_t, D16>(), in + i)), d16, to + i);
     }
@@ -184,7 +184,8 @@ HWY_INLINE void depthwise_row(const DepthwiseInt8Row& d) {
   constexpr DB32 d32;
   constexpr DBF df;
   const int taps = kTaps ? kTaps : d.taps_count, pairs = (taps + 1) / 2;
-  const auto low = hn::Set(df, static_cast<float>(d.low - d.zero)), high = hn::Set(df, static_cast<float>(d.high - d.zero));
+  const auto low = hn::Set(df, static_cast<float>(d.low - d.zero)),
+             high = hn::Set(df, static_cast<float>(d.high - d.zero));
   const VB16 zero = hn::Set(d16, static_cast<int16_t>(d.zero));
   for (int64_t pixel = 0; pixel < d.pixels; ++pixel) {
     const uint8_t* const* in = d.taps;
@@ -197,7 +198,8 @@ HWY_INLINE void depthwise_row(const DepthwiseInt8Row& d) {
       VB32 lo = hn::LoadU(d32, d.add + index), hi = hn::LoadU(d32, d.add + index + kBlock / 2);
       if constexpr (kTaps > 0) {
         HWY_UNROLL(8)
-        for (int p = 0; p < kTaps / 2; ++p, w += 2 * kBlock) add_pair<kSigned>(in[2 * p] + at, in[2 * p + 1] + at, w, lo, hi);
+        for (int p = 0; p < kTaps / 2; ++p, w += 2 * kBlock)
+          add_pair<kSigned>(in[2 * p] + at, in[2 * p + 1] + at, w, lo, hi);
         if constexpr (kTaps % 2 == 1) {
           add_pair<kSigned>(in[kTaps - 1] + at, in[kTaps - 1] + at, w, lo, hi);
           w += 2 * kBlock;
@@ -210,7 +212,8 @@ HWY_INLINE void depthwise_row(const DepthwiseInt8Row& d) {
                                                   round_block(hi, d.scale + index + kBlock / 2, low, high)),
                              zero);
       if (d.y_signed)
-        hn::StoreU(hn::DemoteTo(hn::Rebind<int8_t, DB16>(), q), hn::Rebind<int8_t, DB16>(), reinterpret_cast<int8_t*>(y) + c);
+        hn::StoreU(hn::DemoteTo(hn::Rebind<int8_t, DB16>(), q), hn::Rebind<int8_t, DB16>(),
+                   reinterpret_cast<int8_t*>(y) + c);
       else
         hn::StoreU(hn::DemoteTo(hn::Rebind<uint8_t, DB16>(), q), hn::Rebind<uint8_t, DB16>(), y + c);
     }

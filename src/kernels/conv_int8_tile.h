@@ -10,17 +10,17 @@ namespace epona::int8_detail {
 /// Rows of A of a convolution: one for each output pixel, terms in the order (filter row, filter column, channel), in
 /// the form that the product's tiles take.
 struct Gather {
-  const uint8_t* x;       ///< the first channel of the group
-  const uint8_t* x_end;   ///< of the whole image: nothing is read from there on
-  int64_t pixel_stride;   ///< channels of the whole image
+  const uint8_t* x;      ///< the first channel of the group
+  const uint8_t* x_end;  ///< of the whole image: nothing is read from there on
+  int64_t pixel_stride;  ///< channels of the whole image
   int64_t channels;
   int kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   ConvImage image;
   bool x_signed;
-  int32_t zero;           ///< of the padding, as gathered
-  uint8_t* out;           ///< 64 bytes behind the last row may be written
-  int64_t out_ld;         ///< bytes
-  int32_t* row_sums;      ///< may be null
+  int32_t zero;       ///< of the padding, as gathered
+  uint8_t* out;       ///< 64 bytes behind the last row may be written
+  int64_t out_ld;     ///< bytes
+  int32_t* row_sums;  ///< may be null
 };
 
 /// Neighbouring outputs of a depthwise convolution in one row of pixels.

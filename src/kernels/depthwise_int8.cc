@@ -160,7 +160,8 @@ void DepthwiseInt8::run(const ConvImage& image, const Int8ConvCall& call, Thread
   });
   if (p_.in_channels == channels) return;
   for (int64_t i = 0; i < out_pixels; ++i)
-    std::memcpy(static_cast<uint8_t*>(call.y) + i * p_.in_channels, y + i * channels, static_cast<size_t>(p_.in_channels));
+    std::memcpy(static_cast<uint8_t*>(call.y) + i * p_.in_channels, y + i * channels,
+                static_cast<size_t>(p_.in_channels));
 }
 
 }  // namespace epona

@@ -427,7 +427,8 @@ HWY_INLINE void store_bytes(const PanelRows& p, const PanelConstants<kNv>& k, co
   for (int r = 0; r < kMr; ++r, to += ldc, sums += kNv * kLanes) {
     hn::Vec<DQ> q;
     if constexpr (kNv == 2)
-      q = hn::OrderedDemote2To(dq, round_sums(sums, add0, scale0, low, high), round_sums(sums + kLanes, add1, scale1, low, high));
+      q = hn::OrderedDemote2To(dq, round_sums(sums, add0, scale0, low, high),
+                               round_sums(sums + kLanes, add1, scale1, low, high));
     else
       q = hn::DemoteTo(dq, round_sums(sums, add0, scale0, low, high));
     const auto bytes = hn::DemoteTo(dt, hn::Add(q, zero));
@@ -494,9 +495,12 @@ template <int kNv>
 void panel(const PanelRows& p) {
   if (p.rows <= 0) return;
   switch (static_cast<Int8Output>(p.output)) {
-    case Int8Output::u8: return panel_split<kNv, 0>(p);
-    case Int8Output::s8: return panel_split<kNv, 1>(p);
-    default: return panel_split<kNv, 2>(p);
+    case Int8Output::u8:
+      return panel_split<kNv, 0>(p);
+    case Int8Output::s8:
+      return panel_split<kNv, 1>(p);
+    default:
+      return panel_split<kNv, 2>(p);
   }
 }
 

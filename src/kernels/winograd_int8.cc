@@ -37,7 +37,8 @@ struct WinogradInt8Kernels {
   int channels_in;   ///< that are transformed at once
   int channels_out;  ///< width of a panel
   /// Four by four pixels -> v[point * point_stride + channel].
-  void (*transform_input)(const uint8_t* const* pixels, int64_t channels, bool is_signed, int16_t* v, int64_t point_stride);
+  void (*transform_input)(const uint8_t* const* pixels, int64_t channels, bool is_signed, int16_t* v,
+                          int64_t point_stride);
   void (*transform_output)(const WinogradOutput& o);
   /// g[tap][column of 8][2 channels] -> u[point * point_stride + (column, channel)]
   void (*transform_weights)(const int16_t* g, int16_t* u, int64_t point_stride);
@@ -72,7 +73,8 @@ void input_tile(const uint8_t* const* pixels, int64_t channels, int16_t* v, int6
       V16 x[4];
       HWY_UNROLL(4)
       for (int i = 0; i < 4; ++i)
-        x[i] = hn::PromoteTo(d, hn::LoadU(hn::Rebind<Byte, D16>(), reinterpret_cast<const Byte*>(pixels[i * 4 + j]) + c));
+        x[i] =
+            hn::PromoteTo(d, hn::LoadU(hn::Rebind<Byte, D16>(), reinterpret_cast<const Byte*>(pixels[i * 4 + j]) + c));
       t[0][j] = hn::Sub(x[0], x[2]);
       t[1][j] = hn::Add(x[1], x[2]);
       t[2][j] = hn::Sub(x[2], x[1]);
@@ -90,7 +92,8 @@ void input_tile(const uint8_t* const* pixels, int64_t channels, int16_t* v, int6
 }
 
 void transform_input(const uint8_t* const* pixels, int64_t channels, bool is_signed, int16_t* v, int64_t point_stride) {
-  is_signed ? input_tile<true>(pixels, channels, v, point_stride) : input_tile<false>(pixels, channels, v, point_stride);
+  is_signed ? input_tile<true>(pixels, channels, v, point_stride)
+            : input_tile<false>(pixels, channels, v, point_stride);
 }
 
 void transform_weights(const int16_t* g, int16_t* u, int64_t point_stride) {
@@ -99,7 +102,8 @@ void transform_weights(const int16_t* g, int16_t* u, int64_t point_stride) {
   for (int c = 0; c < 16; c += kStep) {
     hn::Vec<decltype(d)> t[4][3];
     for (int j = 0; j < 3; ++j) {
-      const auto a = hn::LoadU(d, g + j * 16 + c), b = hn::LoadU(d, g + (3 + j) * 16 + c), e = hn::LoadU(d, g + (6 + j) * 16 + c);
+      const auto a = hn::LoadU(d, g + j * 16 + c), b = hn::LoadU(d, g + (3 + j) * 16 + c),
+                 e = hn::LoadU(d, g + (6 + j) * 16 + c);
       const auto ends = hn::Add(a, e);
       t[0][j] = hn::Add(a, a);
       t[1][j] = hn::Add(ends, b);
@@ -148,7 +152,8 @@ void output_tiles(const WinogradOutput& o) {
   constexpr hn::Rebind<T, D16> dt;
   const V add0 = hn::LoadU(d, o.add), add1 = hn::LoadU(d, o.add + kLanes);
   const VF scale0 = hn::LoadU(df, o.scale), scale1 = hn::LoadU(df, o.scale + kLanes);
-  const VF low = hn::Set(df, static_cast<float>(o.low - o.zero)), high = hn::Set(df, static_cast<float>(o.high - o.zero));
+  const VF low = hn::Set(df, static_cast<float>(o.low - o.zero)),
+           high = hn::Set(df, static_cast<float>(o.high - o.zero));
   const V16 zero = hn::Set(d16, static_cast<int16_t>(o.zero));
   const int64_t point_stride = o.tiles * 2 * kLanes, per_image = o.tiles_h * o.tiles_w;
   for (int64_t t = 0; t < o.tiles; ++t) {
@@ -161,7 +166,8 @@ void output_tiles(const WinogradOutput& o) {
     HWY_UNROLL(4)
     for (int i = 0; i < 4; ++i) {
       if (y0 + i / 2 >= o.image.out_h || x0 + i % 2 >= o.image.out_w) continue;
-      const V16 q = hn::OrderedDemote2To(d16, round_sum(a[i], add0, scale0, low, high), round_sum(b[i], add1, scale1, low, high));
+      const V16 q =
+          hn::OrderedDemote2To(d16, round_sum(a[i], add0, scale0, low, high), round_sum(b[i], add1, scale1, low, high));
       hn::StoreU(hn::DemoteTo(dt, hn::Add(q, zero)), dt, to + (i / 2 * o.image.out_w + i % 2) * o.channels);
     }
   }
@@ -223,9 +229,10 @@ bool WinogradInt8::supports(const ConvParams& p, Int8ConvTypes types, bool zeros
   const WinogradInt8Kernels& table = winograd_int8_kernels();
   // Four times a sum has to fit 32 bits.
   const int64_t weight = types.w_signed && !zeros ? 128 : 255;
-  return kernels().group == 2 && p.groups == 1 && p.kernel_h == 3 && p.kernel_w == 3 && p.stride_h == 1 && p.stride_w == 1 &&
-         p.dilation_h == 1 && p.dilation_w == 1 && p.in_channels % table.channels_in == 0 && p.in_channels >= 32 &&
-         p.out_channels % table.channels_out == 0 && 9 * 255 * weight * p.in_channels < int64_t{1} << 29;
+  return kernels().group == 2 && p.groups == 1 && p.kernel_h == 3 && p.kernel_w == 3 && p.stride_h == 1 &&
+         p.stride_w == 1 && p.dilation_h == 1 && p.dilation_w == 1 && p.in_channels % table.channels_in == 0 &&
+         p.in_channels >= 32 && p.out_channels % table.channels_out == 0 &&
+         9 * 255 * weight * p.in_channels < int64_t{1} << 29;
 }
 
 // Packed: [panel][point][channel pair][column][2], then the sum of each output channel's weights.
@@ -291,7 +298,8 @@ void WinogradInt8::run(const ConvImage& image, const Int8ConvCall& call, ThreadP
   const int64_t blocks = ceil_div(at.tiles, at.block);
   const double ns = 2.0 * kPoints * static_cast<double>(in * out * at.tiles) / gemm.ops_per_ns;
   const gemm_detail::Grid grid = gemm_detail::split_grid(blocks, at.panels, at.tiles, out, ns, pool.threads());
-  const int64_t columns = grid.rows * grid.columns > 1 && blocks < pool.threads() ? std::min<int64_t>(pool.threads(), at.panels) : 1;
+  const int64_t columns =
+      grid.rows * grid.columns > 1 && blocks < pool.threads() ? std::min<int64_t>(pool.threads(), at.panels) : 1;
   const int64_t items = blocks * columns;
   parallel_items(pool, items, grid.rows * grid.columns > 1 ? 1e6 : 0, [&](int slot, int64_t item) {
     int16_t* const v = reinterpret_cast<int16_t*>(slots + slot * (at.input_bytes + at.product_bytes));
@@ -300,12 +308,14 @@ void WinogradInt8::run(const ConvImage& image, const Int8ConvCall& call, ThreadP
     const int64_t first = at.tiles * block / blocks, count = at.tiles * (block + 1) / blocks - first;
     for (int64_t t = 0; t < count; ++t) {
       const int64_t tile = first + t, n = tile / (at.tiles_h * at.tiles_w);
-      const int64_t y0 = tile / at.tiles_w % at.tiles_h * 2 - image.pad_top, x0 = tile % at.tiles_w * 2 - image.pad_left;
+      const int64_t y0 = tile / at.tiles_w % at.tiles_h * 2 - image.pad_top,
+                    x0 = tile % at.tiles_w * 2 - image.pad_left;
       const uint8_t* pixels[16];
       for (int64_t i = 0; i < 16; ++i) {
         const int64_t y = y0 + i / 4, x = x0 + i % 4;
         const bool inside = y >= 0 && y < image.in_h && x >= 0 && x < image.in_w;
-        pixels[i] = inside ? static_cast<const uint8_t*>(call.x) + ((n * image.in_h + y) * image.in_w + x) * in : padding;
+        pixels[i] =
+            inside ? static_cast<const uint8_t*>(call.x) + ((n * image.in_h + y) * image.in_w + x) * in : padding;
       }
       table.transform_input(pixels, in, types_.x_signed, v + t * in, count * in);
     }
@@ -323,12 +333,9 @@ void WinogradInt8::run(const ConvImage& image, const Int8ConvCall& call, ThreadP
         const int16_t* const b = u + (panel * kPoints + point) * in * at.width;
         for (int64_t i = 0, row = 0; i < row_tiles; ++i) {
           const int64_t row_end = count * (i + 1) / row_tiles;
-          const Tile tile{in / 2,
-                          reinterpret_cast<const uint8_t*>(v + (point * count + row) * in),
-                          in * 2,
-                          reinterpret_cast<const int8_t*>(b),
-                          0,
-                          m + (point * count + row) * at.width,
+          const Tile tile{in / 2,  reinterpret_cast<const uint8_t*>(v + (point * count + row) * in),
+                          in * 2,  reinterpret_cast<const int8_t*>(b),
+                          0,       m + (point * count + row) * at.width,
                           at.width};
           gemm.wide_tile[row_end - row](tile);
           row = row_end;

@@ -12,7 +12,8 @@ int Quantization::quantize(double value) const {
   return static_cast<int>(std::min<double>(high(), std::max<double>(low(), q)));
 }
 
-std::optional<Quantization> quantization_of(const Graph& graph, ValueId scale, ValueId zero_point, const Type& quantized) {
+std::optional<Quantization> quantization_of(const Graph& graph, ValueId scale, ValueId zero_point,
+                                            const Type& quantized) {
   if (!quantized.is_tensor() || (quantized.elem != DataType::uint8 && quantized.elem != DataType::int8))
     return std::nullopt;
   const Tensor* step = graph.constant(scale);

@@ -20,7 +20,8 @@ struct Quantization {
 
 /// From the values that hold scale and zero point (kNone: 0); nothing when they are not constants, there is more than
 /// one scale, or `quantized` is no tensor of 8-bit integers.
-std::optional<Quantization> quantization_of(const Graph& graph, ValueId scale, ValueId zero_point, const Type& quantized);
+std::optional<Quantization> quantization_of(const Graph& graph, ValueId scale, ValueId zero_point,
+                                            const Type& quantized);
 
 /// Of a QuantizeLinear or DequantizeLinear node; `quantized` is the type on its integer side.
 std::optional<Quantization> quantization_of(const Graph& graph, const Node& node, const Type& quantized);

@@ -12,7 +12,9 @@ namespace {
 
 using Kind = ByteOperation::Kind;
 
-bool is_image(const Type& type) { return type.is_tensor() && type.shape && (type.shape->size() == 3 || type.shape->size() == 4); }
+bool is_image(const Type& type) {
+  return type.is_tensor() && type.shape && (type.shape->size() == 3 || type.shape->size() == 4);
+}
 
 }  // namespace
 
@@ -61,7 +63,8 @@ void ByteRewriter::find_live(const std::set<NodeId>& matched) {
   live_.assign(graph_.nodes.size(), false);
   for (NodeId id = static_cast<NodeId>(graph_.nodes.size()) - 1; id >= 0; --id) {
     const Node& node = graph_.nodes[id];
-    if (node.removed || std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v != kNone && needed[v]; }))
+    if (node.removed ||
+        std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v != kNone && needed[v]; }))
       continue;
     live_[id] = true;
     if (matched.contains(id)) {
@@ -69,7 +72,8 @@ void ByteRewriter::find_live(const std::set<NodeId>& matched) {
       for (ValueId value : op.inputs) needed[value] = true;
       for (size_t i = 1; op.kind == Kind::reshape && i < op.core.inputs.size(); ++i)
         if (op.core.inputs[i] != kNone) needed[op.core.inputs[i]] = true;
-      if (op.kind == Kind::conv || op.kind == Kind::max_pool || op.kind == Kind::average_pool || op.kind == Kind::global_average_pool)
+      if (op.kind == Kind::conv || op.kind == Kind::max_pool || op.kind == Kind::average_pool ||
+          op.kind == Kind::global_average_pool)
         wanted_last_.insert(op.inputs[0]);
       continue;
     }
@@ -81,7 +85,8 @@ void ByteRewriter::find_live(const std::set<NodeId>& matched) {
 
 ValueId ByteRewriter::add_twin(ValueId image) {
   Type type = graph_.values[image].type;
-  if (type.shape && type.shape->size() > 2) std::rotate(type.shape->begin() + 1, type.shape->begin() + 2, type.shape->end());
+  if (type.shape && type.shape->size() > 2)
+    std::rotate(type.shape->begin() + 1, type.shape->begin() + 2, type.shape->end());
   const ValueId twin = graph_.add_value(graph_.unique_name(graph_.values[image].name + "_nhwc"), std::move(type));
   twins_[image] = twin;
   return twin;
@@ -161,7 +166,8 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
     return;
   }
   Node node = internal_copy(op.core, "");
-  for (const char* key : {"axis", "alpha", "beta", "transA", "transB", "channels_last", "axes", "keepdims"}) node.attributes.erase(key);
+  for (const char* key : {"axis", "alpha", "beta", "transA", "transB", "channels_last", "axes", "keepdims"})
+    node.attributes.erase(key);
   node.attributes["x_zero"] = int64_t{op.x[0].zero_point};
   node.attributes["y_zero"] = int64_t{op.y.zero_point};
   node.attributes["low"] = int64_t{op.low};
@@ -183,7 +189,8 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
     case Kind::add:
     case Kind::multiply:
       node.op = op.kind == Kind::add ? "QAdd" : "QMul";
-      channels_last = is_image(graph_.values[y].type) && (twins_.contains(op.inputs[0]) || twins_.contains(op.inputs[1]));
+      channels_last =
+          is_image(graph_.values[y].type) && (twins_.contains(op.inputs[0]) || twins_.contains(op.inputs[1]));
       for (ValueId x : op.inputs) {
         if (!channels_last) make_plain(x);
         node.inputs.push_back(channels_last ? last(x) : x);
@@ -210,14 +217,15 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
       break;
     case Kind::table:
     case Kind::concat:
-    case Kind::reshape: break;  // done above
+    case Kind::reshape:
+      break;  // done above
   }
   if (op.kind == Kind::conv || op.kind == Kind::mat_mul) {
     const int64_t channels = static_cast<int64_t>(op.scale.size());
     node.inputs.push_back(op.weights);
     node.inputs.push_back(constant(name + "_scale", Tensor::of<float>(Shape{channels}, std::span(op.scale))));
-    node.inputs.push_back(op.bias.empty() ? kNone
-                                          : constant(name + "_bias", Tensor::of<int32_t>(Shape{channels}, std::span(op.bias))));
+    node.inputs.push_back(
+        op.bias.empty() ? kNone : constant(name + "_bias", Tensor::of<int32_t>(Shape{channels}, std::span(op.bias))));
     node.inputs.push_back(op.weights_zero);
   }
   if (channels_last) {
@@ -230,7 +238,8 @@ void ByteRewriter::emit(NodeId id, const ByteOperation& op) {
 }
 
 /// y = table[x]; a new value of `type` when y is none.
-ValueId ByteRewriter::map(ValueId x, DataType type, const std::vector<uint8_t>& table, const std::string& name, ValueId y) {
+ValueId ByteRewriter::map(ValueId x, DataType type, const std::vector<uint8_t>& table, const std::string& name,
+                          ValueId y) {
   if (y == kNone) {
     Type of_y = graph_.values[x].type;
     of_y.elem = type;
@@ -248,9 +257,9 @@ ValueId ByteRewriter::map(ValueId x, DataType type, const std::vector<uint8_t>& 
 
 /// Along the channels; what is quantised otherwise than the result is requantised first.
 void ByteRewriter::emit_concat(const ByteOperation& op, ValueId y, const std::string& name) {
-  const bool channels_last = is_image(graph_.values[y].type) && std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId x) {
-                               return twins_.contains(x);
-                             });
+  const bool channels_last =
+      is_image(graph_.values[y].type) &&
+      std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId x) { return twins_.contains(x); });
   Node node = op.core;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     if (!channels_last) make_plain(op.inputs[i]);

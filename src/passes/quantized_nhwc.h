@@ -93,7 +93,9 @@ class ByteRewriter {
   ValueId last(ValueId image);
   void make_plain(ValueId image);
   ValueId add_twin(ValueId image);
-  ValueId constant(const std::string& name, Tensor tensor) { return graph_.add_constant(graph_.unique_name(name), std::move(tensor)); }
+  ValueId constant(const std::string& name, Tensor tensor) {
+    return graph_.add_constant(graph_.unique_name(name), std::move(tensor));
+  }
   void transpose(ValueId from, ValueId to, std::vector<int64_t> perm, const std::string& name);
 
   Graph& graph_;

@@ -9,7 +9,9 @@ namespace epona {
 namespace {
 
 bool is_quantize(const Node& node) { return node.is("QuantizeLinear") || node.is("QuantizeLinear", "com.microsoft"); }
-bool is_dequantize(const Node& node) { return node.is("DequantizeLinear") || node.is("DequantizeLinear", "com.microsoft"); }
+bool is_dequantize(const Node& node) {
+  return node.is("DequantizeLinear") || node.is("DequantizeLinear", "com.microsoft");
+}
 
 ValueId input(const Node& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : kNone; }
 
@@ -18,7 +20,9 @@ bool is_byte_tensor(const Tensor* t) {
 }
 
 /// A sum of tensors of one rank broadcasts dim by dim, in any order of the dims.
-bool same_rank(const Type& a, const Type& b) { return a.shape && b.shape && !a.shape->empty() && a.shape->size() == b.shape->size(); }
+bool same_rank(const Type& a, const Type& b) {
+  return a.shape && b.shape && !a.shape->empty() && a.shape->size() == b.shape->size();
+}
 
 int64_t int_attribute(const Graph& graph, const Node& node, const char* key, int64_t otherwise) {
   const int64_t* value = graph.attribute<int64_t>(node, key);
@@ -26,12 +30,14 @@ int64_t int_attribute(const Graph& graph, const Node& node, const char* key, int
 }
 
 bool is_reshape(const Node& node) {
-  return node.domain.empty() && (node.op == "Flatten" || node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze");
+  return node.domain.empty() &&
+         (node.op == "Flatten" || node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze");
 }
 
 }  // namespace
 
-std::vector<uint8_t> byte_table(const Quantization& x, const Quantization& y, const std::vector<Activation>& functions) {
+std::vector<uint8_t> byte_table(const Quantization& x, const Quantization& y,
+                                const std::vector<Activation>& functions) {
   float values[256];
   for (int i = 0; i < 256; ++i) {
     const int q = x.type == DataType::int8 ? static_cast<int8_t>(i) : i;
@@ -41,15 +47,16 @@ std::vector<uint8_t> byte_table(const Quantization& x, const Quantization& y, co
   std::vector<uint8_t> table;
   for (float value : values) {
     const float steps = std::isnan(value) ? 0.0f : std::nearbyint(value / y.scale);
-    const float q = std::clamp(steps + static_cast<float>(y.zero_point), static_cast<float>(y.low()), static_cast<float>(y.high()));
+    const float q =
+        std::clamp(steps + static_cast<float>(y.zero_point), static_cast<float>(y.low()), static_cast<float>(y.high()));
     table.push_back(static_cast<uint8_t>(static_cast<int>(q)));
   }
   return table;
 }
 
 std::optional<ByteMatcher::Source> ByteMatcher::source(ValueId value) const {
-  const Node* node = value == kNone || graph_.values[value].producer == kNone ? nullptr
-                                                                             : &graph_.nodes[graph_.values[value].producer];
+  const Node* node =
+      value == kNone || graph_.values[value].producer == kNone ? nullptr : &graph_.nodes[graph_.values[value].producer];
   if (!node || !is_dequantize(*node) || graph_.constant(node->inputs[0])) return std::nullopt;
   const Type& type = graph_.values[value].type;
   if (!type.is_tensor() || type.elem != DataType::float32) return std::nullopt;
@@ -74,7 +81,8 @@ const Node* ByteMatcher::inner(ValueId value, ByteOperation& op) const {
     if (!type.is_tensor() || type.elem != DataType::float32) return nullptr;
     const Node& node = graph_.nodes[graph_.values[value].producer];
     const auto activation = activation_of(graph_, node);
-    if (!activation || (activation->kind != ActivationKind::relu && activation->kind != ActivationKind::clip)) return &node;
+    if (!activation || (activation->kind != ActivationKind::relu && activation->kind != ActivationKind::clip))
+      return &node;
     int low = op.y.zero_point, high = op.y.high();
     if (activation->kind == ActivationKind::clip) {
       if (!(activation->a <= activation->b)) return nullptr;
@@ -97,7 +105,8 @@ bool ByteMatcher::window_is_plain(const Node& node, size_t spatial) const {
     auto it = node.attributes.find(key);
     if (it == node.attributes.end()) return true;
     const auto* values = std::get_if<std::vector<int64_t>>(&it->second);
-    return values && values->size() == count && std::all_of(values->begin(), values->end(), [&](int64_t v) { return v >= least && v <= kMost; });
+    return values && values->size() == count &&
+           std::all_of(values->begin(), values->end(), [&](int64_t v) { return v >= least && v <= kMost; });
   };
   return fits("kernel_shape", spatial, 1) && fits("strides", spatial, 1) && fits("dilations", spatial, 1) &&
          fits("pads", 2 * spatial, 0);
@@ -174,7 +183,8 @@ ByteMatcher::Result ByteMatcher::global_pool(ByteOperation op) const {
     }
     for (int64_t& axis : axes) axis += axis < 0 ? spatial + 2 : 0;
     std::sort(axes.begin(), axes.end());
-    if (int_attribute(graph_, op.core, "keepdims", 1) == 0 || axes != (spatial == 1 ? std::vector<int64_t>{2} : std::vector<int64_t>{2, 3}))
+    if (int_attribute(graph_, op.core, "keepdims", 1) == 0 ||
+        axes != (spatial == 1 ? std::vector<int64_t>{2} : std::vector<int64_t>{2, 3}))
       return std::nullopt;
   }
   op.kind = ByteOperation::Kind::global_average_pool;
@@ -219,7 +229,8 @@ ByteMatcher::Result ByteMatcher::concat(ByteOperation op) const {
   for (ValueId value : op.core.inputs) {
     if (!add_source(op, value)) return std::nullopt;
     const auto& shape = graph_.values[op.inputs.back()].type.shape;
-    if (!shape || shape->size() < 3 || shape->size() > 4 || (axis != 1 && axis + static_cast<int64_t>(shape->size()) != 1) ||
+    if (!shape || shape->size() < 3 || shape->size() > 4 ||
+        (axis != 1 && axis + static_cast<int64_t>(shape->size()) != 1) ||
         shape->size() != graph_.values[op.inputs[0]].type.shape->size())
       return std::nullopt;
   }
@@ -280,11 +291,13 @@ bool ByteMatcher::bias(ByteOperation& op, ValueId value, int64_t channels) const
   constexpr double kLargest = 1 << 30, kVisible = 0.02;
   for (int64_t c = 0; c < channels; ++c) {
     const double unit = static_cast<double>(op.scale[static_cast<size_t>(c)]) * static_cast<double>(op.y.scale);
-    const double real = steps ? static_cast<double>(b->as<int32_t>()[c]) * steps->as<float>()[steps->size() == 1 ? 0 : c]
-                              : static_cast<double>(b->as<float>()[c]);
+    const double real = steps
+                            ? static_cast<double>(b->as<int32_t>()[c]) * steps->as<float>()[steps->size() == 1 ? 0 : c]
+                            : static_cast<double>(b->as<float>()[c]);
     const double units = real / unit, whole = std::nearbyint(units);
     if (!(std::abs(units) < kLargest)) return false;
-    if (std::abs(units - whole) > 1e-3 && std::abs(units - whole) * static_cast<double>(op.scale[static_cast<size_t>(c)]) > kVisible)
+    if (std::abs(units - whole) > 1e-3 &&
+        std::abs(units - whole) * static_cast<double>(op.scale[static_cast<size_t>(c)]) > kVisible)
       return false;
     op.bias.push_back(static_cast<int32_t>(whole));
   }
@@ -295,7 +308,8 @@ ByteMatcher::Result ByteMatcher::conv(ByteOperation op) const {
   const Shape& w = graph_.constant(op.weights)->shape;
   const int64_t group = int_attribute(graph_, op.core, "group", 1);
   const int spatial = w.rank() - 2;
-  if (spatial < 1 || spatial > 2 || group < 1 || w[0] % group != 0 || !window_is_plain(op.core, static_cast<size_t>(spatial)))
+  if (spatial < 1 || spatial > 2 || group < 1 || w[0] % group != 0 ||
+      !window_is_plain(op.core, static_cast<size_t>(spatial)))
     return std::nullopt;
   if (spatial_rank(op.inputs[0]) != spatial) return std::nullopt;
   const Dim& channels = (*graph_.values[op.inputs[0]].type.shape)[1];
@@ -440,7 +454,8 @@ ByteMatcher::Result ByteMatcher::linear_gemm(const Node& node) const {
 
 ByteMatcher::Result ByteMatcher::byte_max_pool(const Node& node) const {
   const Type& type = graph_.values[node.inputs[0]].type;
-  if (!type.is_tensor() || (type.elem != DataType::uint8 && type.elem != DataType::int8) || graph_.constant(node.inputs[0]))
+  if (!type.is_tensor() || (type.elem != DataType::uint8 && type.elem != DataType::int8) ||
+      graph_.constant(node.inputs[0]))
     return std::nullopt;
   ByteOperation op;
   op.core = node;

@@ -26,7 +26,8 @@ void check(Random& random, const Case& c) {
   const Int8ConvTypes types{random.flip(), random.flip()};
   const int64_t in_group = p.in_channels / p.groups, out_group = p.out_channels / p.groups;
   const int64_t taps = p.kernel_h * p.kernel_w, out_pixels = im.batch * im.out_h * im.out_w;
-  auto x = random.bytes(im.batch * im.in_h * im.in_w * p.in_channels), w = random.bytes(p.out_channels * in_group * taps);
+  auto x = random.bytes(im.batch * im.in_h * im.in_w * p.in_channels),
+       w = random.bytes(p.out_channels * in_group * taps);
   for (auto* side : {&x, &w})  // extremes, where 16 bits would saturate
     for (uint8_t& v : *side) v = random.below(3) ? v : random.flip() ? 255 : 128;
   const auto w_zero = random.bytes(p.out_channels);
@@ -46,7 +47,7 @@ void check(Random& random, const Case& c) {
   call.packed = packed.data();
   if (random.flip()) call.bias = bias.data();
   call.output = !std::is_same_v<Conv, ConvInt8> ? random.flip() ? Int8Output::u8 : Int8Output::s8
-                                                    : static_cast<Int8Output>(random.below(4));
+                                                : static_cast<Int8Output>(random.below(4));
   call.scale = scale.data();
   if (call.output == Int8Output::f32 && random.flip()) call.shift = shift.data();
   if (call.output == Int8Output::f32 && random.flip()) call.activation = Activation::relu();
@@ -80,11 +81,11 @@ void check(Random& random, const Case& c) {
       const int32_t s = static_cast<int32_t>(sum);
       const int64_t at = i * p.out_channels + o;
       const auto where = [&] {
-        return ::testing::Message() << isa_name() << " channels " << p.in_channels << "->" << p.out_channels << " groups "
-                                    << p.groups << " kernel " << p.kernel_h << 'x' << p.kernel_w << " image " << im.in_h
-                                    << 'x' << im.in_w << " signed " << types.x_signed << types.w_signed << " zeros "
-                                    << zero_kind << " output " << static_cast<int>(call.output) << " at pixel " << i
-                                    << " channel " << o;
+        return ::testing::Message() << isa_name() << " channels " << p.in_channels << "->" << p.out_channels
+                                    << " groups " << p.groups << " kernel " << p.kernel_h << 'x' << p.kernel_w
+                                    << " image " << im.in_h << 'x' << im.in_w << " signed " << types.x_signed
+                                    << types.w_signed << " zeros " << zero_kind << " output "
+                                    << static_cast<int>(call.output) << " at pixel " << i << " channel " << o;
       };
       const float f = static_cast<float>(s) * (call.x_scale * scale[o]);
       if (call.output == Int8Output::s32) {
@@ -114,7 +115,8 @@ Case random_case(Random& random, bool depthwise) {
     p.in_channels = p.groups * random.pick({1, 2, 3, 4, 5, 8, 16, 24, 33, 64});
     p.out_channels = p.groups * random.pick({1, 3, 8, 9, 16, 17, 24, 32, 40, 70});
   }
-  p.kernel_h = static_cast<int>(random.pick({1, 1, 2, 3, 3, 5, 7})), p.kernel_w = static_cast<int>(random.pick({1, 1, 3, 3, 4, 7}));
+  p.kernel_h = static_cast<int>(random.pick({1, 1, 2, 3, 3, 5, 7})),
+  p.kernel_w = static_cast<int>(random.pick({1, 1, 3, 3, 4, 7}));
   if (random.below(3) == 0) p.kernel_h = p.kernel_w = 1;
   p.stride_h = static_cast<int>(random.pick({1, 1, 2, 3})), p.stride_w = static_cast<int>(random.pick({1, 1, 2, 3}));
   p.dilation_h = static_cast<int>(random.pick({1, 1, 2})), p.dilation_w = static_cast<int>(random.pick({1, 1, 2, 3}));
@@ -131,7 +133,8 @@ Case random_case(Random& random, bool depthwise) {
 TEST(ConvInt8, MatchesExactSums) {
   for_each_isa([] {
     Random random(5);
-    for (int i = 0; i < 300 && !::testing::Test::HasFatalFailure(); ++i) check<ConvInt8>(random, random_case(random, false));
+    for (int i = 0; i < 300 && !::testing::Test::HasFatalFailure(); ++i)
+      check<ConvInt8>(random, random_case(random, false));
   });
 }
 

@@ -30,7 +30,8 @@ class Model {
   }
   Model& floats(const char* name, int64_t count, float low, float high) {
     std::vector<std::string> values;
-    for (int64_t i = 0; i < count; ++i) values.push_back(std::to_string(low + (high - low) * (random_.value() + 1) / 2));
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(std::to_string(low + (high - low) * (random_.value() + 1) / 2));
     return add("float[" + std::to_string(count) + "] " + name + " = {" + list(values) + "}");
   }
   Model& add(const std::string& constant) {
@@ -38,8 +39,8 @@ class Model {
     return *this;
   }
   std::string text(const std::string& outputs, const std::string& body) const {
-    return "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset_) + ", \"com.microsoft\" : 1]> g (" + inputs_ +
-           ") => (" + outputs + ") <" + constants_ + "> { " + body + " }";
+    return "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset_) + ", \"com.microsoft\" : 1]> g (" +
+           inputs_ + ") => (" + outputs + ") <" + constants_ + "> { " + body + " }";
   }
 
  private:
@@ -113,7 +114,9 @@ const std::vector<Shape> kImages = {{1, 3, 9, 11}, {2, 3, 16, 7}};
 
 TEST(QuantizedNhwc, ConvolutionsWithClampsResidualAndPools) {
   Model m = usual();
-  m.bytes("w0", "int8", {16, 3, 3, 3}, -127, 127).floats("ws0", 16, 0.001f, 0.01f).bytes("b0", "int32", {16}, -500, 500);
+  m.bytes("w0", "int8", {16, 3, 3, 3}, -127, 127)
+      .floats("ws0", 16, 0.001f, 0.01f)
+      .bytes("b0", "int32", {16}, -500, 500);
   m.bytes("w1", "int8", {16, 16, 1, 1}, -127, 127).bytes("wd", "int8", {16, 1, 3, 3}, -127, 127);
   m.floats("bf", 16, -1, 1).floats("bs0", 16, 0.0002f, 0.0002f);
   m.add("float six = {6}").add("float nought = {0}");
@@ -159,7 +162,9 @@ TEST(QuantizedNhwc, OneSpatialDim) {
 
 TEST(QuantizedNhwc, OperatorsOnIntegers) {
   Model m = usual();
-  m.bytes("w0", "int8", {16, 3, 3, 3}, -127, 127).floats("ws0", 16, 0.001f, 0.01f).bytes("b0", "int32", {16}, -500, 500);
+  m.bytes("w0", "int8", {16, 3, 3, 3}, -127, 127)
+      .floats("ws0", 16, 0.001f, 0.01f)
+      .bytes("b0", "int32", {16}, -500, 500);
   m.bytes("wz0", "int8", {16}, 0, 0).bytes("w1", "int8", {10, 16}, -127, 127).bytes("b1", "int32", {10}, -500, 500);
   const std::string body =
       "xq = QuantizeLinear(x, s0, z0) c = QLinearConv<pads = [1,1,1,1]>(xq, s0, z0, w0, ws0, wz0, s1, z1, b0)"
@@ -211,15 +216,24 @@ TEST(QuantizedNhwc, KeepsWhatOnlyLooksAlike) {
   // Another function between the product and its quantisation.
   EXPECT_EQ(kept(x + w + "c0 = Conv(xd, w0d) c = Sigmoid(c0) " + end), 0);
   // A bias too fine for the sums of a coarse unit.
-  EXPECT_EQ(kept("xq = QuantizeLinear(x, s0, z0) xd = DequantizeLinear(xq, big, z0) w0d = DequantizeLinear(w0, s1) c = Conv(xd, w0d, bf)"
-                 "q = QuantizeLinear(c, s1, z1) y = DequantizeLinear(q, s1, z1)"), 0);
+  EXPECT_EQ(kept("xq = QuantizeLinear(x, s0, z0) xd = DequantizeLinear(xq, big, z0) w0d = DequantizeLinear(w0, s1) c = "
+                 "Conv(xd, w0d, bf)"
+                 "q = QuantizeLinear(c, s1, z1) y = DequantizeLinear(q, s1, z1)"),
+            0);
   // MaxPool between different scales, and pooled twins whose zero points differ.
-  EXPECT_EQ(kept(x + w + "c = Conv(xd, w0d) q0 = QuantizeLinear(c, s1, z1) d = DequantizeLinear(q0, s1, z1) "
-                         "p = MaxPool<kernel_shape = [2,2]>(d) q = QuantizeLinear(p, s2, z1) y = DequantizeLinear(q, s2, z1)"), 1);
-  EXPECT_EQ(kept(x + w + "c = Conv(xd, w0d) q0 = QuantizeLinear(c, s1, z1) d = DequantizeLinear(q0, s1, z1) "
-                         "p = MaxPool<kernel_shape = [2,2]>(d) q = QuantizeLinear(p, s1, z2) y = DequantizeLinear(q, s1, z2)"), 1);
+  EXPECT_EQ(kept(x + w +
+                 "c = Conv(xd, w0d) q0 = QuantizeLinear(c, s1, z1) d = DequantizeLinear(q0, s1, z1) "
+                 "p = MaxPool<kernel_shape = [2,2]>(d) q = QuantizeLinear(p, s2, z1) y = DequantizeLinear(q, s2, z1)"),
+            1);
+  EXPECT_EQ(kept(x + w +
+                 "c = Conv(xd, w0d) q0 = QuantizeLinear(c, s1, z1) d = DequantizeLinear(q0, s1, z1) "
+                 "p = MaxPool<kernel_shape = [2,2]>(d) q = QuantizeLinear(p, s1, z2) y = DequantizeLinear(q, s1, z2)"),
+            1);
   // A quantised output per channel.
-  EXPECT_EQ(kept(x + w + "c = Conv(xd, w0d) q = QuantizeLinear<axis = 1>(c, ws16, z16) y = DequantizeLinear<axis = 1>(q, ws16, z16)"), 0);
+  EXPECT_EQ(
+      kept(x + w +
+           "c = Conv(xd, w0d) q = QuantizeLinear<axis = 1>(c, ws16, z16) y = DequantizeLinear<axis = 1>(q, ws16, z16)"),
+      0);
 }
 
 TEST(QuantizedNhwc, FunctionsProductsAndConcatenations) {

@@ -106,7 +106,8 @@ class QTable final : public Kernel {
  public:
   explicit QTable(const NodeInfo& info) {
     const Tensor* table = info.constant(1);
-    if (!table || table->size() != 256) info.refuse(Code::invalid_graph, "the table should be a constant of 256 elements");
+    if (!table || table->size() != 256)
+      info.refuse(Code::invalid_graph, "the table should be a constant of 256 elements");
     std::memcpy(table_, table->data, 256);
   }
   void shapes(ShapeContext& c) const override { c.out(0, c.in(0)); }
@@ -146,7 +147,8 @@ class QPoolNhwc final : public Kernel {
   void run(const RunContext& c) const override {
     const Shape& x = c.in(0).shape;
     const Window w = slide(window_, c.node(), x, kernel_, 1);
-    const Shape2 kernel = Shape2::of(w.kernel, 1), stride = Shape2::of(w.stride, 1), dilation = Shape2::of(w.dilation, 1);
+    const Shape2 kernel = Shape2::of(w.kernel, 1), stride = Shape2::of(w.stride, 1),
+                 dilation = Shape2::of(w.dilation, 1);
     const Shape2 in = Shape2::of(w.in, 1), out = Shape2::of(w.out, 1);
     const Shape2 pad = Shape2::of(w.pad, 0), pad_end = Shape2::of(w.pad_end, 0);
     BytePooling p;

@@ -12,9 +12,10 @@
 namespace epona::cpu {
 namespace {
 
-/// QConvNhwc(x, w, scale, bias?, w_zero?): the convolution of a channels-last image of 8-bit integers with constant 8-bit
-/// weights [O, I / group, ...], zero points one or one per channel, to 8-bit integers: y = clamp(round((sum + bias) *
-/// scale[channel]) + y_zero, low, high). Attributes x_zero, y_zero, low, high and those of Conv. One or two spatial dims.
+/// QConvNhwc(x, w, scale, bias?, w_zero?): the convolution of a channels-last image of 8-bit integers with constant
+/// 8-bit weights [O, I / group, ...], zero points one or one per channel, to 8-bit integers: y = clamp(round((sum + bias) *
+/// scale[channel]) + y_zero, low, high). Attributes x_zero, y_zero, low, high and those of Conv. One or two
+/// spatial dims.
 class QConvNhwc final : public Kernel {
  public:
   explicit QConvNhwc(const NodeInfo& info) : window_(info) {
