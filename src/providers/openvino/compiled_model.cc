@@ -89,6 +89,22 @@ int64_t integer_limit(const Graph& graph) {
   return INT32_MAX;
 }
 
+/// The shape of a tensor. The C API calls a scalar's an invalid parameter (2026.4.1).
+Shape shape_of(const Api& api, const ov_tensor* tensor) {
+  constexpr ov_status kInvalidParameter = -14;
+  ov_shape dims{};
+  Shape shape;
+  ov_status status = api.tensor_get_shape(tensor, &dims);
+  if (status == kInvalidParameter) return shape;
+  api.check(status, "asking for a shape");
+  for (int64_t i = 0; i < dims.rank; ++i) shape.push_back(dims.dims[i]);
+  api.shape_free(&dims);
+  return shape;
+}
+
+/// Where the plan counts on a dynamic kernel there is no memory yet, even if this compiled model knows the dims.
+bool has_memory(const RunContext& c, int o) { return c.out(o).data != nullptr; }
+
 // Tensors without elements need an address all the same.
 char nothing[64];
 
@@ -177,12 +193,9 @@ void CompiledModel::bind_fresh(Request::Port& port, DataType type, ov_infer_requ
 
 void CompiledModel::give_dynamic(Request::Port& port, DataType type, const RunContext& c, int o) const {
   const Api& api = core_->api();
-  ov_shape dims{};
-  api.check(api.tensor_get_shape(port.tensor.get(), &dims), "asking for a shape");
   Tensor result;
   result.type = type;
-  for (int64_t i = 0; i < dims.rank; ++i) result.shape.push_back(dims.dims[i]);
-  api.shape_free(&dims);
+  result.shape = shape_of(api, port.tensor.get());
   if (result.size() > 0) api.check(api.tensor_data(port.tensor.get(), &result.data), "asking for an address");
   result.owner = std::shared_ptr<void>(port.tensor.release(), [free = api.tensor_free](void* tensor) {
     free(static_cast<ov_tensor*>(tensor));
@@ -196,12 +209,7 @@ void CompiledModel::copy_out(ov_infer_request& request, size_t index, DataType t
   ov_tensor* found = nullptr;
   api.check(api.infer_request_get_output_tensor_by_index(&request, index, &found), "asking for an output");
   Owned<ov_tensor> tensor(found, {api.tensor_free});
-  ov_shape dims{};
-  api.check(api.tensor_get_shape(found, &dims), "asking for a shape");
-  Shape shape;
-  for (int64_t i = 0; i < dims.rank; ++i) shape.push_back(dims.dims[i]);
-  api.shape_free(&dims);
-  Tensor& to = dynamic_ ? c.allocate(o, shape, type) : c.out(o);
+  Tensor& to = dynamic_ || !has_memory(c, o) ? c.allocate(o, shape_of(api, found), type) : c.out(o);
   if (to.bytes() == 0) return;
   void* data = nullptr;
   api.check(api.tensor_data(found, &data), "asking for an address");
@@ -233,7 +241,7 @@ void CompiledModel::run(const RunContext& c) const {
     if (may_be_input_[o]) continue;
     if (!shapes_[o])
       bind_fresh(request->outputs[o], output_types_[o], infer, output_port_[o]);
-    else if (dynamic_)
+    else if (dynamic_ || !has_memory(c, o))
       bind(request->outputs[o], c.allocate(o, *shapes_[o], output_types_[o]), infer, output_port_[o], false);
     else
       bind(request->outputs[o], c.out(o), infer, output_port_[o], false);

@@ -19,6 +19,9 @@ FLOAT, INT64, BOOL, STRING, DOUBLE = (
 )
 ROOT = Path(__file__).resolve().parents[3]
 
+# The session repeats a run on the CPU when a provider fails: that must not hide a failure here.
+pytestmark = pytest.mark.filterwarnings("error:.*failed while running")
+
 
 def close(got, expected, tolerance=1e-5):
     assert got.shape == expected.shape and got.dtype == expected.dtype
@@ -177,10 +180,8 @@ def test_integers_that_do_not_fit_are_not_computed_wrongly():
     session = ov.session(made)
     small, large = np.array([1, -2, 2**30]), np.array([2**40, 5, -7])
     assert np.array_equal(session.run(None, {"a": small, "b": small[::-1].copy() // 2})[0], small + small[::-1] // 2)
-    try:
+    with pytest.warns(UserWarning, match=str(2**40)):
         assert np.array_equal(session.run(None, {"a": small, "b": large})[0], small + large)
-    except Exception as error:
-        assert "EP_FAIL" in str(error) and str(2**40) in str(error)
 
 
 def test_float32_stays_float32():
