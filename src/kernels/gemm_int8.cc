@@ -1,6 +1,7 @@
 #include "kernels/gemm_int8.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "kernels/gemm_grid.h"
 #include "kernels/gemm_int8_tile.h"
@@ -15,10 +16,30 @@ using gemm_detail::round_up;
 
 int64_t padded_k(const Kernels& kernels, int64_t k) { return round_up(k, kernels.group); }
 int64_t a_row_bytes(const Kernels& kernels, int64_t k) { return padded_k(kernels, k) * kernels.a_bytes; }
-/// The column sums lie behind the panels.
-int64_t sums_offset(const Kernels& kernels, int64_t k, int64_t columns) {
-  return round_up(padded_k(kernels, k) * columns, 64);
+
+/// The largest of both sets of kernels.
+template <class F>
+int64_t largest(F&& size) {
+  const Kernels* pairs = pair_kernels();
+  return std::max(size(kernels()), pairs ? size(*pairs) : 0);
 }
+
+/// Packed B: the panels, the column sums, and for pair_kernels() the number of fixes of each panel and the fixes. Whether
+/// it is for those stands in front of the numbers.
+struct PackedLayout {
+  int64_t sums, counts, fixes, bytes;
+  int most;  ///< fixes a panel
+
+  PackedLayout(const Panels& panels, int64_t k) {
+    sums = round_up(largest([&](const Kernels& table) { return padded_k(table, k); }) * panels.columns(), 64);
+    counts = round_up(sums + panels.columns() * 4, 64);
+    // A product of 1 row with k * width / 256 fixes takes about a tenth longer for them.
+    most = static_cast<int>(std::min<int64_t>(k * panels.width / 256, 1 << 20));
+    const bool pairs = pair_kernels() != nullptr;
+    fixes = pairs ? round_up(counts + 4 + panels.count() * 4, 64) : counts + 64;
+    bytes = fixes + (pairs ? panels.count() * most * static_cast<int64_t>(sizeof(Fix)) : 0);
+  }
+};
 
 int32_t zero_at(const void* zeros, int64_t i, bool is_signed) {
   if (!zeros) return 0;
@@ -39,7 +60,7 @@ struct Scratch {
       at += round_up(size, 64);
       return here;
     };
-    a = take(m * a_row_bytes(kernels, k));
+    a = take(m * largest([&](const Kernels& table) { return a_row_bytes(table, k); }));
     row_sums = take(m * 4);
     a_zero = take(m * 4);
     add = take(columns * 4);
@@ -54,11 +75,14 @@ struct Product {
   const Kernels* kernels;
   const Int8Gemm* g;
   Panels panels;
-  int64_t groups, panel_bytes, lda;
-  const uint8_t* a;
-  const int8_t* b;
+  int64_t groups, panel_bytes, lda = 0;
+  const uint8_t* a = nullptr;
+  const int8_t* b = nullptr;
+  const int32_t* fix_counts = nullptr;  // null: no fixes
+  const Fix* fixes = nullptr;
+  int most_fixes = 0;
   // s = sums + add - a_zero * a_zero_cols - row_sums * b_zero; null terms are 0
-  const int32_t *row_sums, *a_zero, *add, *a_zero_cols, *b_zero;
+  const int32_t *row_sums = nullptr, *a_zero = nullptr, *add = nullptr, *a_zero_cols = nullptr, *b_zero = nullptr;
 };
 
 void run_tile(const Product& p, int64_t row, int rows, int64_t panel, int log2_panels) {
@@ -69,6 +93,9 @@ void run_tile(const Product& p, int64_t row, int rows, int64_t panel, int log2_p
   alignas(64) int32_t sums[kMaxRows * kMaxWidth];
   Tile t{p.groups, p.a + row * p.lda, p.lda, p.b + panel * p.panel_bytes, p.panel_bytes, sums, width << log2_panels};
   p.kernels->tile[rows][width / p.kernels->lanes - 1][log2_panels](t);
+  if (p.fix_counts)
+    for (int64_t i = 0; i < int64_t{1} << log2_panels; ++i)
+      add_fixes(t, rows, i * width, p.fixes + (panel + i) * p.most_fixes, p.fix_counts[panel + i]);
 
   Finish f{};
   f.sums = sums;
@@ -192,31 +219,49 @@ void zero_terms(const Int8Gemm& g, Product& p, const int32_t* column_sums, uint8
 }  // namespace
 
 size_t packed_b_int8_bytes(int64_t k, int64_t n) {
-  const Kernels& table = kernels();
-  const int64_t columns = Panels(table.lanes, n).columns();
-  return static_cast<size_t>(sums_offset(table, k, columns) + columns * 4);
+  return static_cast<size_t>(PackedLayout(Panels(kernels().lanes, n), k).bytes);
 }
+
+namespace {
+
+/// False when the kernels cannot take this B.
+bool pack_with(const Kernels& table, int64_t k, int64_t n, const void* b, int64_t ldb, bool trans_b, bool b_signed,
+               int8_t* to, ThreadPool* pool) {
+  const Panels panels(table.lanes, n);
+  const PackedLayout at(panels, k);
+  int32_t* const sums = reinterpret_cast<int32_t*>(to + at.sums);
+  int32_t* const counts = reinterpret_cast<int32_t*>(to + at.counts);
+  Fix* const fixes = reinterpret_cast<Fix*>(to + at.fixes);
+  counts[0] = table.split_pairs ? 1 : 0;
+  std::atomic<bool> fits{true};
+  const auto pack = [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end && fits.load(std::memory_order_relaxed); ++p) {
+      const bool tail = p == panels.whole;
+      const int64_t column = p * panels.width, width = tail ? panels.tail_width : panels.width;
+      int8_t* const panel = to + column * padded_k(table, k);
+      table.pack_b(k, tail ? panels.tail_columns : panels.width, width,
+                   static_cast<const uint8_t*>(b) + column * (trans_b ? ldb : 1), ldb, trans_b, b_signed, panel,
+                   sums + column);
+      if (!table.split_pairs) continue;
+      counts[1 + p] = table.split_pairs(k, width, panel, fixes + p * at.most, at.most);
+      if (counts[1 + p] < 0) fits = false;
+    }
+  };
+  if (pool)
+    pool->parallel_for(panels.count(), static_cast<double>(k * panels.width) * 0.5, pack);
+  else
+    pack(0, panels.count());
+  return fits;
+}
+
+}  // namespace
 
 void pack_b_int8(int64_t k, int64_t n, const void* b, int64_t ldb, bool trans_b, bool b_signed, void* out,
                  ThreadPool* pool) {
-  const Kernels& table = kernels();
-  const Panels panels(table.lanes, n);
   int8_t* const to = static_cast<int8_t*>(out);
-  int32_t* const sums = reinterpret_cast<int32_t*>(to + sums_offset(table, k, panels.columns()));
-  const auto pack = [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const bool tail = p == panels.whole;
-      const int64_t column = p * panels.width;
-      table.pack_b(k, tail ? panels.tail_columns : panels.width, tail ? panels.tail_width : panels.width,
-                   static_cast<const uint8_t*>(b) + column * (trans_b ? ldb : 1), ldb, trans_b, b_signed,
-                   to + column * padded_k(table, k), sums + column);
-    }
-  };
-  if (pool) {
-    pool->parallel_for(panels.count(), static_cast<double>(k * panels.width) * 0.5, pack);
-  } else {
-    pack(0, panels.count());
-  }
+  const Kernels* pairs = pair_kernels();
+  if (!pairs || !pack_with(*pairs, k, n, b, ldb, trans_b, b_signed, to, pool))
+    pack_with(kernels(), k, n, b, ldb, trans_b, b_signed, to, pool);
 }
 
 size_t gemm_int8_workspace(int64_t m, int64_t n, int64_t k, bool b_packed) {
@@ -225,27 +270,26 @@ size_t gemm_int8_workspace(int64_t m, int64_t n, int64_t k, bool b_packed) {
 
 void gemm_int8(const Int8Gemm& g, void* workspace, ThreadPool& pool) {
   if (g.m <= 0 || g.n <= 0) return;
-  const Kernels& table = kernels();
-  const Scratch at(table, g.m, g.n, g.k, g.b_packed);
+  const Scratch at(kernels(), g.m, g.n, g.k, g.b_packed);
   uint8_t* const base = static_cast<uint8_t*>(workspace);
-  const void* b = g.b;
-  if (!g.b_packed) {
-    pack_b_int8(g.k, g.n, g.b, g.ldb, g.trans_b, g.b_signed, base + at.b, &pool);
-    b = base + at.b;
+  const int8_t* b = static_cast<const int8_t*>(g.b);
+  if (!g.b_packed) {  // one use does not pay a search for fixes
+    int8_t* const to = reinterpret_cast<int8_t*>(base + at.b);
+    pack_with(kernels(), g.k, g.n, g.b, g.ldb, g.trans_b, g.b_signed, to, &pool);
+    b = to;
   }
-  Product p{&table,
-            &g,
-            Panels(table.lanes, g.n),
-            ceil_div(g.k, table.group),
-            0,
-            a_row_bytes(table, g.k),
-            base + at.a,
-            static_cast<const int8_t*>(b),
-            nullptr,
-            nullptr,
-            nullptr,
-            nullptr,
-            nullptr};
+  const Panels panels(kernels().lanes, g.n);
+  const PackedLayout packed(panels, g.k);
+  const int32_t* const counts = reinterpret_cast<const int32_t*>(b + packed.counts);
+  const bool pairs = counts[0] != 0;
+  const Kernels& table = pairs ? *pair_kernels() : kernels();
+  Product p{.kernels = &table, .g = &g, .panels = panels, .groups = ceil_div(g.k, table.group), .panel_bytes = 0};
+  p.lda = a_row_bytes(table, g.k);
+  p.a = base + at.a;
+  p.b = b;
+  if (pairs) p.fix_counts = counts + 1;
+  p.fixes = reinterpret_cast<const Fix*>(b + packed.fixes);
+  p.most_fixes = packed.most;
   p.panel_bytes = padded_k(table, g.k) * p.panels.width;
   int32_t* const row_sums = reinterpret_cast<int32_t*>(base + at.row_sums);
   p.row_sums = row_sums;
@@ -253,7 +297,7 @@ void gemm_int8(const Int8Gemm& g, void* workspace, ThreadPool& pool) {
     table.pack_a(end - begin, g.k, static_cast<const uint8_t*>(g.a) + begin * g.lda, g.lda, g.a_signed,
                  base + at.a + begin * p.lda, p.lda, row_sums + begin);
   });
-  const int32_t* column_sums = reinterpret_cast<const int32_t*>(p.b + sums_offset(table, g.k, p.panels.columns()));
+  const int32_t* column_sums = reinterpret_cast<const int32_t*>(b + packed.sums);
   zero_terms(g, p, column_sums, base, at);
   const double weights = static_cast<double>(g.k) * static_cast<double>(g.n);
   const double ns = std::max(2 * weights * static_cast<double>(g.m) / table.ops_per_ns, weights / 16) + 50;

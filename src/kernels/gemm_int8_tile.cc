@@ -29,20 +29,58 @@ using DI8 = hn::Repartition<int8_t, D>;
 using V = hn::Vec<D>;
 using VF = hn::Vec<DF>;
 
-// With a dot-product instruction (u8 x s8, four at a time, exact) A is kept as bytes. Without, both sides are widened
-// to 16 bits and multiplied two at a time: vpmaddubsw would saturate.
-#if HWY_TARGET <= HWY_AVX3_DL
-constexpr int kGroup = 4;
-#else
-constexpr int kGroup = 2;
-#endif
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kRows = 12;
 #else
 constexpr int kRows = 6;
 #endif
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
-constexpr int kABytes = 4 / kGroup;
+
+// Schemes of multiplication: values of k in a group, A as packed (bytes, or 16 bits), one step of the sum.
+
+#if HWY_TARGET <= HWY_AVX3_DL
+/// A dot-product instruction: u8 x s8, four at a time, exact.
+struct Dot {
+  static constexpr int kGroup = 4;
+  static HWY_INLINE auto load_b(const int8_t* at) { return hn::LoadU(DI8(), at); }
+  template <class B>
+  static HWY_INLINE V multiply_add(V a, B b, V sum) {
+    return hn::SumOfMulQuadAccumulate(D(), hn::BitCast(DU8(), a), b, sum);
+  }
+};
+using Exact = Dot;
+#else
+/// Both sides are widened to 16 bits and multiplied two at a time.
+struct Wide {
+  static constexpr int kGroup = 2;
+  static HWY_INLINE auto load_b(const int8_t* at) {
+    return hn::PromoteTo(D16(), hn::LoadU(hn::Rebind<int8_t, D16>(), at));
+  }
+  template <class B>
+  static HWY_INLINE V multiply_add(V a, B b, V sum) {
+    return hn::Add(sum, hn::WidenMulPairwiseAdd(D(), hn::BitCast(D16(), a), b));
+  }
+};
+using Exact = Wide;
+#endif
+
+#undef EPONA_INT8_PAIRS
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#define EPONA_INT8_PAIRS 1
+/// u8 x s8, the sum of two in 16 bits: exact for B whose pairs split_pairs() has made small enough, and 3 instructions
+/// for 4 products a lane where Wide takes 4.
+struct Pairs {
+  static constexpr int kGroup = 4;
+  static HWY_INLINE auto load_b(const int8_t* at) { return hn::LoadU(DI8(), at); }
+  template <class B>
+  static HWY_INLINE V multiply_add(V a, B b, V sum) {
+    const auto pairs = hn::SatWidenMulPairwiseAdd(D16(), hn::BitCast(DU8(), a), b);
+    return hn::Add(sum, hn::WidenMulPairwiseAdd(D(), pairs, hn::Set(D16(), 1)));
+  }
+};
+#else
+#define EPONA_INT8_PAIRS 0
+#endif
 
 HWY_INLINE V broadcast4(const uint8_t* p) {
   int32_t group;
@@ -51,26 +89,13 @@ HWY_INLINE V broadcast4(const uint8_t* p) {
 }
 
 /// Vector c of a row of B that spans several panels, in the form that multiply_add takes.
+template <class S>
 HWY_INLINE auto load_b(const int8_t* b, int64_t panel_stride, int c, int vectors) {
-  const int8_t* at = b + c / vectors * panel_stride + c % vectors * kLanes * kGroup;
-#if HWY_TARGET <= HWY_AVX3_DL
-  return hn::LoadU(DI8(), at);
-#else
-  return hn::PromoteTo(D16(), hn::LoadU(hn::Rebind<int8_t, D16>(), at));
-#endif
-}
-
-template <class B>
-HWY_INLINE V multiply_add(V a, B b, V sum) {
-#if HWY_TARGET <= HWY_AVX3_DL
-  return hn::SumOfMulQuadAccumulate(D(), hn::BitCast(DU8(), a), b, sum);
-#else
-  return hn::Add(sum, hn::WidenMulPairwiseAdd(D(), hn::BitCast(D16(), a), b));
-#endif
+  return S::load_b(b + c / vectors * panel_stride + c % vectors * kLanes * S::kGroup);
 }
 
 /// Adds the products of kMr rows with kPanels panels to `sum`.
-template <int kMr, int kNv, int kPanels>
+template <class S, int kMr, int kNv, int kPanels>
 HWY_INLINE void add_products(const uint8_t* rows, int64_t lda, const int8_t* HWY_RESTRICT b, int64_t panel_stride,
                              int64_t groups, V (&sum)[kMr][kNv * kPanels]) {
   constexpr int kCols = kNv * kPanels;
@@ -82,23 +107,23 @@ HWY_INLINE void add_products(const uint8_t* rows, int64_t lda, const int8_t* HWY
     if constexpr (kMr == 1) {  // B is used as it comes: registers are short when many panels are read
       const V x = broadcast4(a[0] + i);
       HWY_UNROLL(16)
-      for (int c = 0; c < kCols; ++c) sum[0][c] = multiply_add(x, load_b(b, panel_stride, c, kNv), sum[0][c]);
+      for (int c = 0; c < kCols; ++c) sum[0][c] = S::multiply_add(x, load_b<S>(b, panel_stride, c, kNv), sum[0][c]);
     } else {
-      decltype(load_b(b, 0, 0, 1)) row[kCols];
+      decltype(S::load_b(b)) row[kCols];
       HWY_UNROLL(16)
-      for (int c = 0; c < kCols; ++c) row[c] = load_b(b, panel_stride, c, kNv);
+      for (int c = 0; c < kCols; ++c) row[c] = load_b<S>(b, panel_stride, c, kNv);
       HWY_UNROLL(16)
       for (int r = 0; r < kMr; ++r) {
         const V x = broadcast4(a[r] + i);
         HWY_UNROLL(16)
-        for (int c = 0; c < kCols; ++c) sum[r][c] = multiply_add(x, row[c], sum[r][c]);
+        for (int c = 0; c < kCols; ++c) sum[r][c] = S::multiply_add(x, row[c], sum[r][c]);
       }
     }
-    b += kNv * kLanes * kGroup;
+    b += kNv * kLanes * S::kGroup;
   }
 }
 
-template <int kMr, int kNv, int kPanels>
+template <class S, int kMr, int kNv, int kPanels>
 HWY_NOINLINE void tile(const Tile& t) {
   constexpr D d;
   constexpr int kCols = kNv * kPanels;
@@ -108,7 +133,7 @@ HWY_NOINLINE void tile(const Tile& t) {
     HWY_UNROLL(16)
     for (int c = 0; c < kCols; ++c) sum[r][c] = hn::Zero(d);
   }
-  add_products<kMr, kNv, kPanels>(t.a, t.lda, t.b, t.panel_stride, t.groups, sum);
+  add_products<S, kMr, kNv, kPanels>(t.a, t.lda, t.b, t.panel_stride, t.groups, sum);
   HWY_UNROLL(16)
   for (int r = 0; r < kMr; ++r) {
     HWY_UNROLL(16)
@@ -135,8 +160,8 @@ HWY_NOINLINE void wide_tile(const Tile& t) {
     HWY_UNROLL(16)
     for (int r = 0; r < kMr; ++r) {
       const V x = broadcast4(a[r] + i);
-      sum[r][0] = multiply_add(x, b0, sum[r][0]);
-      sum[r][1] = multiply_add(x, b1, sum[r][1]);
+      sum[r][0] = Wide::multiply_add(x, b0, sum[r][0]);
+      sum[r][1] = Wide::multiply_add(x, b1, sum[r][1]);
     }
   }
   HWY_UNROLL(16)
@@ -147,6 +172,7 @@ HWY_NOINLINE void wide_tile(const Tile& t) {
 }
 #endif
 
+template <int kABytes>
 void pack_a(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_signed, uint8_t* out, int64_t out_ld,
             int32_t* row_sums) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -197,6 +223,7 @@ void pack_a(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_sign
 }
 
 /// One group of rows of B, 16 columns.
+template <int kGroup>
 HWY_INLINE void pack_b_block(const uint8_t* b, int64_t ldb, uint8_t flip, int8_t* out) {
   constexpr hn::Full128<uint8_t> d;
   constexpr hn::Full128<uint16_t> d16;
@@ -222,6 +249,7 @@ HWY_INLINE void pack_b_block(const uint8_t* b, int64_t ldb, uint8_t flip, int8_t
 
 /// One panel from rows of B transposed: groups of a column's values move together, so that it is a transposition of
 /// elements of kGroup bytes.
+template <int kGroup>
 void pack_b_transposed(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t ldb, uint8_t flip,
                        int8_t* out) {
   using Group = std::conditional_t<kGroup == 4, uint32_t, uint16_t>;
@@ -247,8 +275,10 @@ void pack_b_transposed(int64_t k, int64_t columns, int64_t width, const uint8_t*
       out[whole * width * kGroup + c * kGroup + i % kGroup] = static_cast<int8_t>(b[c * ldb + i] ^ flip);
 }
 
+template <class S>
 void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t ldb, bool trans, bool is_signed,
             int8_t* out, int32_t* column_sums) {
+  constexpr int kGroup = S::kGroup;
   const uint8_t flip = is_signed ? 0 : 0x80;
   if (trans) {
     const int64_t groups = (k + kGroup - 1) / kGroup;
@@ -256,7 +286,7 @@ void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t
       std::memset(out, 0, static_cast<size_t>(groups * width * kGroup));
     else if (k % kGroup != 0)
       std::memset(out + (groups - 1) * width * kGroup, 0, static_cast<size_t>(width * kGroup));
-    pack_b_transposed(k, columns, width, b, ldb, flip, out);
+    pack_b_transposed<kGroup>(k, columns, width, b, ldb, flip, out);
   }
   for (int64_t k0 = 0; k0 < k && !trans; k0 += kGroup) {
     const int64_t count = std::min<int64_t>(kGroup, k - k0);
@@ -264,7 +294,7 @@ void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t
     if (count < kGroup || columns < width) std::memset(group, 0, static_cast<size_t>(width * kGroup));
     int64_t first = 0;
     if (count == kGroup)
-      for (; first + 16 <= columns; first += 16) pack_b_block(b + k0 * ldb + first, ldb, flip, group + first * kGroup);
+      for (; first + 16 <= columns; first += 16) pack_b_block<kGroup>(b + k0 * ldb + first, ldb, flip, group + first * kGroup);
     for (int64_t i = 0; i < count; ++i) {
       const uint8_t* row = b + (k0 + i) * ldb;
       for (int64_t c = first; c < columns; ++c) group[c * kGroup + i] = static_cast<int8_t>(row[c] ^ flip);
@@ -275,7 +305,7 @@ void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t
   for (int64_t c = 0; c < width; c += kLanes) {
     V sum = hn::Zero(D());
     for (int64_t k0 = 0; k0 < k; k0 += kGroup)
-      sum = multiply_add(ones, load_b(out + k0 * width + c * kGroup, 0, 0, 1), sum);
+      sum = S::multiply_add(ones, S::load_b(out + k0 * width + c * kGroup), sum);
     hn::StoreU(sum, D(), column_sums + c);
   }
 }
@@ -427,8 +457,7 @@ HWY_INLINE void store_bytes(const PanelRows& p, const PanelConstants<kNv>& k, co
   for (int r = 0; r < kMr; ++r, to += ldc, sums += kNv * kLanes) {
     hn::Vec<DQ> q;
     if constexpr (kNv == 2)
-      q = hn::OrderedDemote2To(dq, round_sums(sums, add0, scale0, low, high),
-                               round_sums(sums + kLanes, add1, scale1, low, high));
+      q = hn::OrderedDemote2To(dq, round_sums(sums, add0, scale0, low, high), round_sums(sums + kLanes, add1, scale1, low, high));
     else
       q = hn::DemoteTo(dq, round_sums(sums, add0, scale0, low, high));
     const auto bytes = hn::DemoteTo(dt, hn::Add(q, zero));
@@ -461,11 +490,13 @@ HWY_INLINE void store_floats(const PanelRows& p, const PanelConstants<kNv>& k, c
 
 /// `tiles` tiles of kMr rows each, from `row` on. kOut: 0 unsigned bytes, 1 signed bytes, 2 floats. The sums go through
 /// memory: kept in registers up to the epilogue, g++ spills them in the loop over k.
-template <int kMr, int kNv, int kOut>
+template <class S, int kMr, int kNv, int kOut>
 HWY_NOINLINE void panel_tiles(const PanelRows& p, const PanelConstants<kNv>& k, int64_t row, int64_t tiles) {
   for (int64_t t = 0; t < tiles; ++t, row += kMr) {
     alignas(64) int32_t sums[kMr * kNv * kLanes];
-    tile<kMr, kNv, 1>({p.groups, p.a + row * p.lda, p.lda, p.b, 0, sums, kNv * kLanes});
+    const Tile rows{p.groups, p.a + row * p.lda, p.lda, p.b, 0, sums, kNv * kLanes};
+    tile<S, kMr, kNv, 1>(rows);
+    if (p.fix_count > 0) add_fixes(rows, kMr, 0, p.fixes, p.fix_count);
     if (HWY_UNLIKELY(p.b_zero != nullptr)) subtract_zeros<kMr, kNv>(p, sums, row);
     if constexpr (kOut == 0)
       store_bytes<uint8_t, kMr, kNv>(p, k, sums, row);
@@ -476,64 +507,106 @@ HWY_NOINLINE void panel_tiles(const PanelRows& p, const PanelConstants<kNv>& k, 
   }
 }
 
-template <int kMr, int kNv, int kOut>
+template <class S, int kMr, int kNv, int kOut>
 void panel_rows(const PanelRows& p, const PanelConstants<kNv>& k, int rows, int64_t row, int64_t tiles) {
-  if (rows == kMr) return panel_tiles<kMr, kNv, kOut>(p, k, row, tiles);
-  if constexpr (kMr > 1) panel_rows<kMr - 1, kNv, kOut>(p, k, rows, row, tiles);
+  if (rows == kMr) return panel_tiles<S, kMr, kNv, kOut>(p, k, row, tiles);
+  if constexpr (kMr > 1) panel_rows<S, kMr - 1, kNv, kOut>(p, k, rows, row, tiles);
 }
 
 /// Rows are spread evenly over tiles.
-template <int kNv, int kOut>
+template <class S, int kNv, int kOut>
 void panel_split(const PanelRows& p) {
   const PanelConstants<kNv> k(p);
   const int64_t tiles = (p.rows + kRows - 1) / kRows, rows = p.rows / tiles, larger = p.rows % tiles;
-  if (larger > 0) panel_rows<kRows, kNv, kOut>(p, k, static_cast<int>(rows + 1), 0, larger);
-  panel_rows<kRows, kNv, kOut>(p, k, static_cast<int>(rows), larger * (rows + 1), tiles - larger);
+  if (larger > 0) panel_rows<S, kRows, kNv, kOut>(p, k, static_cast<int>(rows + 1), 0, larger);
+  panel_rows<S, kRows, kNv, kOut>(p, k, static_cast<int>(rows), larger * (rows + 1), tiles - larger);
 }
 
-template <int kNv>
+template <class S, int kNv>
 void panel(const PanelRows& p) {
   if (p.rows <= 0) return;
   switch (static_cast<Int8Output>(p.output)) {
-    case Int8Output::u8:
-      return panel_split<kNv, 0>(p);
-    case Int8Output::s8:
-      return panel_split<kNv, 1>(p);
-    default:
-      return panel_split<kNv, 2>(p);
+    case Int8Output::u8: return panel_split<S, kNv, 0>(p);
+    case Int8Output::s8: return panel_split<S, kNv, 1>(p);
+    default: return panel_split<S, kNv, 2>(p);
   }
 }
 
-template <int kMr>
-void fill(Kernels& table) {
-  table.tile[kMr][0][0] = tile<kMr, 1, 1>;
-  table.tile[kMr][1][0] = tile<kMr, 2, 1>;
-#if HWY_TARGET > HWY_AVX3_DL
-  table.wide_tile[kMr] = wide_tile<kMr>;
+#if EPONA_INT8_PAIRS
+/// A pair of B is small enough when 255 times its sum fits 16 bits: then so does every sum of products of the pair, for a
+/// pair of different signs is smaller still. What is too much goes from the larger value into a Fix.
+int split_pairs(int64_t k, int64_t width, int8_t* panel, Fix* fixes, int most) {
+  constexpr int kGroup = Pairs::kGroup;
+  constexpr DI8 d8;
+  constexpr int kLimit = 128;
+  const auto ones = hn::Set(DU8(), 1);
+  const auto limit = hn::Set(D16(), kLimit);
+  int count = 0;
+  const int64_t bytes = (k + kGroup - 1) / kGroup * kGroup * width;
+  for (int64_t i = 0; i < bytes; i += static_cast<int64_t>(hn::MaxLanes(d8))) {
+    const auto sums = hn::SatWidenMulPairwiseAdd(D16(), ones, hn::LoadU(d8, panel + i));
+    if (hn::AllFalse(D16(), hn::Gt(hn::Abs(sums), limit))) continue;
+    for (int64_t j = i; j < i + static_cast<int64_t>(hn::MaxLanes(d8)); j += 2) {
+      const int sum = panel[j] + panel[j + 1], excess = sum > kLimit ? sum - kLimit : sum < -kLimit ? sum + kLimit : 0;
+      if (excess == 0) continue;
+      if (count == most) return -1;
+      const int64_t at = j + (std::abs(int{panel[j + 1]}) > std::abs(int{panel[j]}) ? 1 : 0);
+      panel[at] = static_cast<int8_t>(panel[at] - excess);
+      const int64_t group = at / (width * kGroup), column = at / kGroup % width;
+      fixes[count++] = {static_cast<int32_t>(group * kGroup + at % kGroup), static_cast<int16_t>(column),
+                        static_cast<int16_t>(excess)};
+    }
+  }
+  return count;
+}
 #endif
-  if constexpr (kMr <= 2) table.tile[kMr][1][1] = tile<kMr, 2, 2>;
-  if constexpr (kMr == 1) table.tile[kMr][1][2] = tile<kMr, 2, 4>;
-  if constexpr (kMr < kRows) fill<kMr + 1>(table);
+
+template <class S, int kMr>
+void fill(Kernels& table) {
+  table.tile[kMr][0][0] = tile<S, kMr, 1, 1>;
+  table.tile[kMr][1][0] = tile<S, kMr, 2, 1>;
+  if constexpr (kMr <= 2) table.tile[kMr][1][1] = tile<S, kMr, 2, 2>;
+  if constexpr (kMr == 1) table.tile[kMr][1][2] = tile<S, kMr, 2, 4>;
+#if HWY_TARGET > HWY_AVX3_DL
+  if constexpr (S::kGroup == 2) table.wide_tile[kMr] = wide_tile<kMr>;
+#endif
+  if constexpr (kMr < kRows) fill<S, kMr + 1>(table);
+}
+
+template <class S>
+Kernels make_table(double ops_per_lane) {
+  Kernels t{};
+  t.rows = kRows;
+  t.lanes = static_cast<int>(kLanes);
+  t.group = S::kGroup;
+  t.a_bytes = 4 / S::kGroup;
+  t.a_offset = t.a_bytes == 1 ? 128 : 0;
+  fill<S, 1>(t);
+  t.pack_a = pack_a<4 / S::kGroup>;
+  t.panel[0] = panel<S, 1>;
+  t.panel[1] = panel<S, 2>;
+  t.pack_b = pack_b<S>;
+  t.finish = finish;
+  t.ops_per_ns = ops_per_lane * kLanes;
+  return t;
 }
 
 const Kernels& table() {
+  static const Kernels k = make_table<Exact>(Exact::kGroup == 4 ? 40.0 : 18.0);
+  return k;
+}
+
+const Kernels* pairs_table() {
+#if EPONA_INT8_PAIRS
   static const Kernels k = [] {
-    Kernels t{};
-    t.rows = kRows;
-    t.lanes = static_cast<int>(kLanes);
-    t.group = kGroup;
-    t.a_bytes = kABytes;
-    t.a_offset = kABytes == 1 ? 128 : 0;
-    fill<1>(t);
-    t.panel[0] = panel<1>;
-    t.panel[1] = panel<2>;
-    t.pack_a = pack_a;
-    t.pack_b = pack_b;
-    t.finish = finish;
-    t.ops_per_ns = kGroup == 4 ? 40.0 * kLanes : 18.0 * kLanes;
+    Kernels t = make_table<Pairs>(22.0);
+    t.split_pairs = split_pairs;
     return t;
   }();
-  return k;
+  return &k;
+#else
+  return nullptr;
+#endif
 }
 
 }  // namespace epona::int8_detail::HWY_NAMESPACE
@@ -542,9 +615,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace epona::int8_detail {
 HWY_EXPORT(table);
+HWY_EXPORT(pairs_table);
 const Kernels& kernels() {
   init_isa();
   return HWY_DYNAMIC_DISPATCH(table)();
+}
+const Kernels* pair_kernels() {
+  init_isa();
+  return HWY_DYNAMIC_DISPATCH(pairs_table)();
 }
 }  // namespace epona::int8_detail
 #endif

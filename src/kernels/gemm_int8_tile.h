@@ -16,6 +16,21 @@ struct Tile {
   int64_t ld;
 };
 
+/// The element (k, column of the panel) of B is `value` more than what is packed.
+struct Fix {
+  int32_t k;
+  int16_t column, value;
+};
+
+/// Adds to a tile of sums what fixes to a panel that lies `column` columns inside it left out. A is bytes.
+inline void add_fixes(const Tile& t, int64_t rows, int64_t column, const Fix* fixes, int64_t count) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const uint8_t* const a = t.a + r * t.lda;
+    int32_t* const sums = t.sums + r * t.ld + column;
+    for (int64_t i = 0; i < count; ++i) sums[fixes[i].column] += a[fixes[i].k] * fixes[i].value;
+  }
+}
+
 /// The epilogue of a block of sums.
 struct Finish {
   const int32_t* sums;
@@ -48,8 +63,10 @@ struct PanelRows {
   int64_t lda;
   int64_t rows;
   const int8_t* b;
-  int64_t cols;           ///< that are written; `add` and `b_zero` are as long as the panel is wide
-  const int32_t* add;     ///< per column
+  const Fix* fixes = nullptr;  ///< of pair_kernels(): to this panel
+  int64_t fix_count = 0;
+  int64_t cols;         ///< that are written; `add` and `b_zero` are as long as the panel is wide
+  const int32_t* add;   ///< per column
   const int32_t* b_zero;  ///< per column; null: 0
   const int32_t* row_sums;
   int output;  ///< Int8Output, not s32
@@ -73,7 +90,7 @@ struct Kernels {
   void (*tile[kMaxRows + 1][2][3])(const Tile&);  ///< [rows][vectors per panel - 1][log2(panels)]
   /// [rows]: both sides of 16 bits, two vectors wide; none where `group` is 4.
   void (*wide_tile[kMaxRows + 1])(const Tile&);
-  void (*panel[2])(const PanelRows&);  ///< [vectors per panel - 1]
+  void (*panel[2])(const PanelRows&);             ///< [vectors per panel - 1]
   /// Packs rows of A (k values each, padded with zeros to whole groups) and sums them up.
   void (*pack_a)(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_signed, uint8_t* out, int64_t out_ld,
                  int32_t* row_sums);
@@ -81,9 +98,15 @@ struct Kernels {
   void (*pack_b)(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t ldb, bool trans, bool is_signed,
                  int8_t* out, int32_t* column_sums);
   void (*finish)(const Finish&);
+  /// pair_kernels() only: makes a packed panel safe for sums of two products in 16 bits. Returns how many fixes it wrote,
+  /// or -1 when more than `most` would be needed.
+  int (*split_pairs)(int64_t k, int64_t width, int8_t* panel, Fix* fixes, int most);
   double ops_per_ns;
 };
 
+/// For any B.
 const Kernels& kernels();
+/// A faster set for B that split_pairs() has taken; null on tiers that need none.
+const Kernels* pair_kernels();
 
 }  // namespace epona::int8_detail

@@ -23,6 +23,10 @@ void check(Random& random, int64_t m, int64_t n, int64_t k) {
   for (auto* side : {&a, &b}) {  // extremes, where 16 bits would saturate
     for (uint8_t& x : *side) x = random.below(3) ? x : random.flip() ? 255 : 128;
   }
+  if (random.flip()) {  // as weights are: small with some large ones, so that pairs can be summed up in 16 bits
+    for (uint8_t& x : b)
+      if (random.below(300)) x = static_cast<uint8_t>(random.below(129) - 64 + (g.b_signed ? 0 : 128));
+  }
   const auto a_zero = random.bytes(m), b_zero = random.bytes(n);
   g.a = a.data(), g.b = b.data(), g.b_packed = false;
   const int64_t a_kind = random.below(3), b_kind = random.below(3);  // none, one, one per row or column
@@ -38,7 +42,9 @@ void check(Random& random, int64_t m, int64_t n, int64_t k) {
   g.output = static_cast<Int8Output>(random.below(4));
   if (random.flip()) g.bias_s32 = bias_s32.data();
   if (g.output != Int8Output::s32) g.scale = scale.data(), g.scale_stride = random.below(2), g.a_scale = 0.5f;
+  const auto a_scales = random.floats(m);
   if (g.output == Int8Output::f32) {
+    if (random.flip()) g.a_scales = a_scales.data();
     if (random.flip()) g.bias = bias.data();
     if (random.flip()) g.residual = residual.data(), g.residual_ld = n;
     if (random.flip()) g.activation = Activation::relu();
@@ -75,7 +81,7 @@ void check(Random& random, int64_t m, int64_t n, int64_t k) {
         ASSERT_EQ(static_cast<const int32_t*>(g.c)[at], s) << where();
         continue;
       }
-      const float y = static_cast<float>(s) * (g.a_scale * scale[g.scale_stride * j]);
+      const float y = static_cast<float>(s) * ((g.a_scales ? a_scales[i] : g.a_scale) * scale[g.scale_stride * j]);
       if (g.output == Int8Output::f32) {
         double want = y + (g.bias ? bias[j] : 0.0);
         if (g.activation) want = want < 0 ? 0 : want;
