@@ -1,6 +1,7 @@
 #include "base/weight_memory.h"
 #include "kernels/gemm_int8.h"
 #include "providers/cpu/cpu_registry.h"
+#include "providers/cpu/shared_weights.h"
 
 namespace epona::cpu {
 namespace {
@@ -20,8 +21,11 @@ class MatMulInteger final : public Kernel {
     const Tensor* b = info.constant(1);
     if (!b) return;
     const int64_t k = b->shape[b->shape.rank() - 2], n = b->shape.back();
-    packed_ = allocate_weights(packed_b_int8_bytes(k, n));
-    pack_b_int8(k, n, b->data, n, false, b_signed_, packed_.get());
+    packed_ = share_packed(*b, {k, n, b_signed_}, [&] {
+      auto memory = allocate_weights(packed_b_int8_bytes(k, n));
+      pack_b_int8(k, n, b->data, n, false, b_signed_, memory.get());
+      return memory;
+    });
   }
 
   void shapes(ShapeContext& c) const override {
