@@ -2,8 +2,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "commands.h"
 #include "base/json.h"
+#include "commands.h"
 #include "kernels/isa.h"
 
 namespace epona::cli {
@@ -45,8 +45,13 @@ class NodeTimes final : public RunObserver {
 }  // namespace
 
 int command_bench(const std::vector<std::string>& words) {
-  Args args = parse(words, session_specs({{"input", true}, {"random", false}, {"seed", true}, {"runs", true},
-                                          {"warmup", true}, {"seconds", true}, {"profile", false}}));
+  Args args = parse(words, session_specs({{"input", true},
+                                          {"random", false},
+                                          {"seed", true},
+                                          {"runs", true},
+                                          {"warmup", true},
+                                          {"seconds", true},
+                                          {"profile", false}}));
   std::string path = model_argument(args);
   using Clock = std::chrono::steady_clock;
   auto ms_since = [](Clock::time_point start) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "commands.h"
 #include "base/json.h"
+#include "commands.h"
 #include "model/model.h"
 
 namespace epona::cli {
@@ -39,7 +39,10 @@ int command_info(const std::vector<std::string>& words) {
     if (!graph.values[id].constant) inputs.push_back(id);
   if (args.has("json")) {
     JsonWriter json;
-    json.begin_object().field("model", path).field("ir_version", model.ir_version).field("producer", model.producer_name);
+    json.begin_object()
+        .field("model", path)
+        .field("ir_version", model.ir_version)
+        .field("producer", model.producer_name);
     json.field("graph", graph.name).field("weight_bytes", weight_bytes);
     json.key("opsets").begin_object();
     for (auto& [domain, version] : graph.opsets) json.field(domain.empty() ? "ai.onnx" : domain, version);
@@ -55,11 +58,13 @@ int command_info(const std::vector<std::string>& words) {
     std::printf("%s\n", json.text().c_str());
     return 0;
   }
-  std::printf("%s\n  producer  %s %s, IR %lld", path.c_str(), model.producer_name.c_str(), model.producer_version.c_str(),
-              static_cast<long long>(model.ir_version));
-  for (auto& [domain, version] : graph.opsets) std::printf(", %s %d", domain.empty() ? "ai.onnx" : domain.c_str(), version);
+  std::printf("%s\n  producer  %s %s, IR %lld", path.c_str(), model.producer_name.c_str(),
+              model.producer_version.c_str(), static_cast<long long>(model.ir_version));
+  for (auto& [domain, version] : graph.opsets)
+    std::printf(", %s %d", domain.empty() ? "ai.onnx" : domain.c_str(), version);
   std::printf("\n  weights   %.1f MB\n  inputs\n", static_cast<double>(weight_bytes) / 1e6);
-  for (ValueId id : inputs) std::printf("    %s  %s\n", graph.values[id].name.c_str(), typed(graph.values[id].type).c_str());
+  for (ValueId id : inputs)
+    std::printf("    %s  %s\n", graph.values[id].name.c_str(), typed(graph.values[id].type).c_str());
   std::printf("  outputs\n");
   for (ValueId id : graph.outputs)
     std::printf("    %s  %s\n", graph.values[id].name.c_str(), typed(graph.values[id].type).c_str());

@@ -13,10 +13,10 @@ struct DtypeRow {
   DataType type;
 };
 
-constexpr DtypeRow kDtypes[] = {{"f4", DataType::float32},   {"f8", DataType::float64},  {"f2", DataType::float16},
-                                {"i1", DataType::int8},      {"i2", DataType::int16},    {"i4", DataType::int32},
-                                {"i8", DataType::int64},     {"u1", DataType::uint8},    {"u2", DataType::uint16},
-                                {"u4", DataType::uint32},    {"u8", DataType::uint64},   {"b1", DataType::boolean},
+constexpr DtypeRow kDtypes[] = {{"f4", DataType::float32},   {"f8", DataType::float64},    {"f2", DataType::float16},
+                                {"i1", DataType::int8},      {"i2", DataType::int16},      {"i4", DataType::int32},
+                                {"i8", DataType::int64},     {"u1", DataType::uint8},      {"u2", DataType::uint16},
+                                {"u4", DataType::uint32},    {"u8", DataType::uint64},     {"b1", DataType::boolean},
                                 {"c8", DataType::complex64}, {"c16", DataType::complex128}};
 
 template <class... Parts>
@@ -65,7 +65,8 @@ Tensor to_row_major(const Tensor& from) {
       source += index[axis] * stride;
       stride *= from.shape[axis];
     }
-    std::memcpy(to.as<char>() + static_cast<size_t>(i) * item, from.as<char>() + static_cast<size_t>(source) * item, item);
+    std::memcpy(to.as<char>() + static_cast<size_t>(i) * item, from.as<char>() + static_cast<size_t>(source) * item,
+                item);
     for (int axis = rank - 1; axis >= 0 && ++index[axis] == from.shape[axis]; --axis) index[axis] = 0;
   }
   return to;

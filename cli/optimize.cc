@@ -1,7 +1,7 @@
 #include <cstdio>
 
-#include "commands.h"
 #include "base/json.h"
+#include "commands.h"
 
 namespace epona::cli {
 
@@ -18,7 +18,11 @@ int command_optimize(const std::vector<std::string>& words) {
     JsonWriter json;
     json.begin_object().field("output", args.words[1]).key("passes").begin_array();
     for (const PassRecord& pass : session.passes())
-      json.begin_object().field("name", pass.name).field("rewrites", pass.rewrites).field("ms", pass.milliseconds).end_object();
+      json.begin_object()
+          .field("name", pass.name)
+          .field("rewrites", pass.rewrites)
+          .field("ms", pass.milliseconds)
+          .end_object();
     json.end_array().end_object();
     std::printf("%s\n", json.text().c_str());
     return 0;

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "commands.h"
 #include "base/json.h"
+#include "commands.h"
 #include "npy.h"
 
 namespace epona::cli {

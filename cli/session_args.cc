@@ -5,8 +5,16 @@
 namespace epona::cli {
 
 std::vector<OptionSpec> session_specs(std::vector<OptionSpec> more) {
-  for (OptionSpec spec : {OptionSpec{"providers", true}, {"option", true}, {"threads", true}, {"level", true}, {"dim", true},
-                          {"config", true}, {"log", true}, {"dump", true}, {"disable", true}, {"json", false}})
+  for (OptionSpec spec : {OptionSpec{"providers", true},
+                          {"option", true},
+                          {"threads", true},
+                          {"level", true},
+                          {"dim", true},
+                          {"config", true},
+                          {"log", true},
+                          {"dump", true},
+                          {"disable", true},
+                          {"json", false}})
     more.push_back(spec);
   return more;
 }
@@ -21,7 +29,8 @@ SessionOptions session_options(const Args& args) {
                                                          {"layout", OptLevel::layout},
                                                          {"all", OptLevel::all}};
   auto found = levels.find(level);
-  if (found == levels.end()) throw UsageError{"--level is one of none, basic, extended, layout, all; not '" + level + "'"};
+  if (found == levels.end())
+    throw UsageError{"--level is one of none, basic, extended, layout, all; not '" + level + "'"};
   options.optimization_level = found->second;
   options.log_severity = args.number("log", 2);
   for (const std::string& text : args.all("config")) options.config.insert(split_pair(text, "config"));

@@ -11,6 +11,7 @@ run() { # run NAME COMMAND...
 }
 
 run "sizes" "$PY" scripts/check_sizes.py
+run "format" scripts/lint.sh --format
 run "exports" "$PY" scripts/check_exports.py --build "$BUILD"
 run "wheel" "$PY" scripts/check_wheel.py dist
 run "ctest" ctest --test-dir "$BUILD" --output-on-failure -j "$JOBS"

@@ -95,9 +95,9 @@ class EPONA_API Value {
   static Value view(ElementType type, void* elements, size_t count, std::span<const int64_t> shape);
 
   Kind kind() const;
-  ElementType type() const;              ///< of a tensor
+  ElementType type() const;                ///< of a tensor
   std::span<const int64_t> shape() const;  ///< of a tensor; valid as long as this Value
-  size_t size() const;                   ///< number of elements of a tensor, of items of a sequence or map
+  size_t size() const;                     ///< number of elements of a tensor, of items of a sequence or map
   /// The elements of a tensor; throws when T is not its type.
   template <class T>
   std::span<const T> data() const {
@@ -135,10 +135,10 @@ struct ValueInfo {
 
 /// How a session is made.
 struct SessionOptions {
-  int threads = 0;              ///< 0: as many as the affinity mask and the cgroup quota allow
-  int optimization_level = 99;  ///< 0 none, 1 basic, 2 extended, 3 layout, 99 all
-  int log_severity = 2;         ///< 0 verbose ... 4 fatal
-  std::string optimized_model_path;  ///< where to write the optimized model; empty: nowhere
+  int threads = 0;                            ///< 0: as many as the affinity mask and the cgroup quota allow
+  int optimization_level = 99;                ///< 0 none, 1 basic, 2 extended, 3 layout, 99 all
+  int log_severity = 2;                       ///< 0 verbose ... 4 fatal
+  std::string optimized_model_path;           ///< where to write the optimized model; empty: nowhere
   std::map<std::string, int64_t> dims;        ///< fixes symbolic dimensions by name
   std::map<std::string, std::string> config;  ///< session configuration entries
   std::vector<std::pair<std::string, std::map<std::string, std::string>>> providers;  ///< in order of preference

@@ -76,8 +76,7 @@ void bind_providers(nb::module_& m) {
       "provider_is_known",
       [](const std::string& name) { return find_provider(name) != nullptr || is_foreign_provider(name); },
       nb::arg("name"));
-  m.def(
-      "suggest_provider", [](const std::string& name) { return suggest_provider(name); }, nb::arg("name"));
+  m.def("suggest_provider", [](const std::string& name) { return suggest_provider(name); }, nb::arg("name"));
   m.def(
       "probe_provider",
       [](const std::string& name) {
@@ -94,8 +93,7 @@ void bind_providers(nb::module_& m) {
       nb::arg("name"), nb::arg("options"), "Every effective option of a provider; an error for a wrong key or value.");
   m.def("doctor_table", [] { return to_table(diagnose()); });
   m.def("doctor_json", [] { return to_json(diagnose()); });
-  m.def(
-      "provider_schema_json", [](const std::string& name) { return schema_json(known(name)); }, nb::arg("name"));
+  m.def("provider_schema_json", [](const std::string& name) { return schema_json(known(name)); }, nb::arg("name"));
   m.def("provider_document", &schema_document);
 }
 

@@ -227,8 +227,7 @@ void bind_session(nb::module_& m) {
           },
           nb::arg("input_feed"), nb::arg("output_names").none(), nb::arg("run_options").none() = nb::none());
 
-  m.def(
-      "isa", [] { return std::string(isa_name()); }, "The instruction-set tier in use.");
+  m.def("isa", [] { return std::string(isa_name()); }, "The instruction-set tier in use.");
   m.def(
       "available_isas",
       [] {

@@ -1,6 +1,6 @@
 #pragma once
-#include <concepts>
 #include <cmath>
+#include <concepts>
 #include <cstdio>
 #include <string>
 #include <string_view>

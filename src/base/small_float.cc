@@ -13,10 +13,10 @@ namespace {
 /// A sign bit, an exponent and `mantissa` bits.
 struct Layout {
   int bits, mantissa, bias;
-  uint8_t largest;   // code of the largest finite magnitude
-  int nan;           // code of NaN without sign; -1: none
-  int infinity;      // code of infinity; -1: none
-  bool negative_nan; // NaN and zero carry a sign; else the code of -0 is the NaN
+  uint8_t largest;    // code of the largest finite magnitude
+  int nan;            // code of NaN without sign; -1: none
+  int infinity;       // code of infinity; -1: none
+  bool negative_nan;  // NaN and zero carry a sign; else the code of -0 is the NaN
 };
 
 const Layout& layout(DataType type) {
@@ -24,12 +24,18 @@ const Layout& layout(DataType type) {
       e5m2{8, 2, 15, 0x7b, 0x7e, 0x7c, true}, e5m2fnuz{8, 2, 16, 0x7f, 0x80, -1, false},
       e2m1{4, 1, 1, 0x7, -1, -1, true};
   switch (type) {
-    case DataType::float8e4m3fn: return e4m3fn;
-    case DataType::float8e4m3fnuz: return e4m3fnuz;
-    case DataType::float8e5m2: return e5m2;
-    case DataType::float8e5m2fnuz: return e5m2fnuz;
-    case DataType::float4e2m1: return e2m1;
-    default: fail(Code::not_implemented, type, " is not a small float type");
+    case DataType::float8e4m3fn:
+      return e4m3fn;
+    case DataType::float8e4m3fnuz:
+      return e4m3fnuz;
+    case DataType::float8e5m2:
+      return e5m2;
+    case DataType::float8e5m2fnuz:
+      return e5m2fnuz;
+    case DataType::float4e2m1:
+      return e2m1;
+    default:
+      fail(Code::not_implemented, type, " is not a small float type");
   }
 }
 
@@ -63,8 +69,10 @@ bool is_small_float(DataType type) {
     case DataType::float8e5m2:
     case DataType::float8e5m2fnuz:
     case DataType::float8e8m0:
-    case DataType::float4e2m1: return true;
-    default: return false;
+    case DataType::float4e2m1:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -118,13 +126,20 @@ const float* small_float_table(DataType type) {
                     e5m2 = make_table(DataType::float8e5m2), e5m2fnuz = make_table(DataType::float8e5m2fnuz),
                     e8m0 = make_table(DataType::float8e8m0), e2m1 = make_table(DataType::float4e2m1);
   switch (type) {
-    case DataType::float8e4m3fn: return e4m3fn.data();
-    case DataType::float8e4m3fnuz: return e4m3fnuz.data();
-    case DataType::float8e5m2: return e5m2.data();
-    case DataType::float8e5m2fnuz: return e5m2fnuz.data();
-    case DataType::float8e8m0: return e8m0.data();
-    case DataType::float4e2m1: return e2m1.data();
-    default: fail(Code::not_implemented, type, " is not a small float type");
+    case DataType::float8e4m3fn:
+      return e4m3fn.data();
+    case DataType::float8e4m3fnuz:
+      return e4m3fnuz.data();
+    case DataType::float8e5m2:
+      return e5m2.data();
+    case DataType::float8e5m2fnuz:
+      return e5m2fnuz.data();
+    case DataType::float8e8m0:
+      return e8m0.data();
+    case DataType::float4e2m1:
+      return e2m1.data();
+    default:
+      fail(Code::not_implemented, type, " is not a small float type");
   }
 }
 

@@ -10,7 +10,7 @@ namespace epona {
 /// Options of a pool. Zero threads means: as many as cpu_budget() allows.
 struct ThreadPoolOptions {
   int threads = 0;
-  bool spin = true;          ///< waiting workers spin for a short time before they sleep
+  bool spin = true;            ///< waiting workers spin for a short time before they sleep
   int spin_microseconds = 50;  ///< how long a worker spins after its last job
 };
 

@@ -13,33 +13,16 @@ struct TypeRow {
   size_t bits;
 };
 
-constexpr std::array<TypeRow, 27> kTypes = {{{"undefined", 0},
-                                             {"float", 32},
-                                             {"uint8", 8},
-                                             {"int8", 8},
-                                             {"uint16", 16},
-                                             {"int16", 16},
-                                             {"int32", 32},
-                                             {"int64", 64},
-                                             {"string", sizeof(std::string) * 8},
-                                             {"bool", 8},
-                                             {"float16", 16},
-                                             {"double", 64},
-                                             {"uint32", 32},
-                                             {"uint64", 64},
-                                             {"complex64", 64},
-                                             {"complex128", 128},
-                                             {"bfloat16", 16},
-                                             {"float8e4m3fn", 8},
-                                             {"float8e4m3fnuz", 8},
-                                             {"float8e5m2", 8},
-                                             {"float8e5m2fnuz", 8},
-                                             {"uint4", 4},
-                                             {"int4", 4},
-                                             {"float4e2m1", 4},
-                                             {"float8e8m0", 8},
-                                             {"uint2", 2},
-                                             {"int2", 2}}};
+constexpr std::array<TypeRow, 27> kTypes = {
+    {{"undefined", 0},      {"float", 32},     {"uint8", 8},
+     {"int8", 8},           {"uint16", 16},    {"int16", 16},
+     {"int32", 32},         {"int64", 64},     {"string", sizeof(std::string) * 8},
+     {"bool", 8},           {"float16", 16},   {"double", 64},
+     {"uint32", 32},        {"uint64", 64},    {"complex64", 64},
+     {"complex128", 128},   {"bfloat16", 16},  {"float8e4m3fn", 8},
+     {"float8e4m3fnuz", 8}, {"float8e5m2", 8}, {"float8e5m2fnuz", 8},
+     {"uint4", 4},          {"int4", 4},       {"float4e2m1", 4},
+     {"float8e8m0", 8},     {"uint2", 2},      {"int2", 2}}};
 
 }  // namespace
 
@@ -74,8 +57,10 @@ bool is_integer(DataType type) {
     case DataType::int32:
     case DataType::int64:
     case DataType::uint32:
-    case DataType::uint64: return true;
-    default: return false;
+    case DataType::uint64:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -23,12 +23,18 @@ std::optional<Shape> Type::static_shape() const {
 
 std::string Type::to_string() const {
   switch (kind) {
-    case Kind::unknown: return "unknown";
-    case Kind::tensor: return cat("tensor(", elem, ")");
-    case Kind::sparse: return cat("sparse_tensor(", elem, ")");
-    case Kind::sequence: return cat("seq(", inner ? inner->to_string() : "unknown", ")");
-    case Kind::optional: return cat("optional(", inner ? inner->to_string() : "unknown", ")");
-    case Kind::map: return cat("map(", elem, ",", inner ? inner->to_string() : "unknown", ")");
+    case Kind::unknown:
+      return "unknown";
+    case Kind::tensor:
+      return cat("tensor(", elem, ")");
+    case Kind::sparse:
+      return cat("sparse_tensor(", elem, ")");
+    case Kind::sequence:
+      return cat("seq(", inner ? inner->to_string() : "unknown", ")");
+    case Kind::optional:
+      return cat("optional(", inner ? inner->to_string() : "unknown", ")");
+    case Kind::map:
+      return cat("map(", elem, ",", inner ? inner->to_string() : "unknown", ")");
   }
   return "unknown";
 }
@@ -140,7 +146,8 @@ void Graph::sort() {
     int listed = 0;
     for (size_t id = 0; id < count && listed < 5; ++id)
       if (waiting[id] > 0) stuck += cat(listed++ ? ", " : "", describe(nodes[id]));
-    fail(Code::fail, "This is an invalid model. Error: the graph is not acyclic. Nodes on or behind the cycle: ", stuck);
+    fail(Code::fail,
+         "This is an invalid model. Error: the graph is not acyclic. Nodes on or behind the cycle: ", stuck);
   }
   std::vector<Node> sorted;
   sorted.reserve(count);

@@ -48,9 +48,9 @@ using NodeId = int32_t;
 constexpr int32_t kNone = -1;  ///< an absent optional input or output, or no producer
 
 /// An attribute of a node. Subgraphs are owned by it.
-using Attribute = std::variant<int64_t, float, std::string, Tensor, std::shared_ptr<Graph>, std::vector<int64_t>,
-                               std::vector<float>, std::vector<std::string>, std::vector<Tensor>,
-                               std::vector<std::shared_ptr<Graph>>>;
+using Attribute =
+    std::variant<int64_t, float, std::string, Tensor, std::shared_ptr<Graph>, std::vector<int64_t>, std::vector<float>,
+                 std::vector<std::string>, std::vector<Tensor>, std::vector<std::shared_ptr<Graph>>>;
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
 /// A value (an edge) of the graph.
@@ -68,8 +68,8 @@ struct Value {
 struct Node {
   std::string name;
   std::string op;
-  std::string domain;  ///< "" for ai.onnx; "epona" for operators made by passes
-  int opset = 1;       ///< the version of the domain that the model imports
+  std::string domain;             ///< "" for ai.onnx; "epona" for operators made by passes
+  int opset = 1;                  ///< the version of the domain that the model imports
   std::vector<ValueId> inputs;    ///< kNone where an optional input is absent
   std::vector<ValueId> outputs;   ///< kNone where an output is not wanted
   std::vector<ValueId> captures;  ///< values of this graph that the node's subgraphs read
@@ -87,7 +87,7 @@ class Graph {
   std::string name;
   std::vector<Node> nodes;
   std::vector<Value> values;
-  std::vector<ValueId> inputs;   ///< in declared order; without initialisers unless they are listed as inputs
+  std::vector<ValueId> inputs;  ///< in declared order; without initialisers unless they are listed as inputs
   std::vector<ValueId> outputs;
   /// For a subgraph: its values that stand for the enclosing node's `captures`, as {index in captures, value here}.
   std::vector<std::pair<int, ValueId>> captured;

@@ -50,8 +50,7 @@ struct Tensor {
   /// The elements, with a check of the type.
   template <class T>
   std::span<const T> span() const {
-    if (type != data_type_of<T>)
-      fail(Code::invalid_argument, "a tensor of ", type, " was read as ", data_type_of<T>);
+    if (type != data_type_of<T>) fail(Code::invalid_argument, "a tensor of ", type, " was read as ", data_type_of<T>);
     return {as<T>(), static_cast<size_t>(size())};
   }
   template <class T>
@@ -77,10 +76,10 @@ struct MapValue {
 struct RuntimeValue {
   enum class Kind : uint8_t { none, tensor, sequence, map };
   Kind kind = Kind::none;
-  Tensor tensor;                                         ///< kind tensor
-  DataType element = DataType::undefined;                ///< kind sequence: element type of its tensors
+  Tensor tensor;                                           ///< kind tensor
+  DataType element = DataType::undefined;                  ///< kind sequence: element type of its tensors
   std::shared_ptr<const std::vector<RuntimeValue>> items;  ///< kind sequence; shared, never changed in place
-  std::shared_ptr<const MapValue> map;                   ///< kind map
+  std::shared_ptr<const MapValue> map;                     ///< kind map
 
   RuntimeValue() = default;
   RuntimeValue(Tensor t) : kind(Kind::tensor), tensor(std::move(t)) {}  // NOLINT: implicit by design

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/parallel.h"
 #include "kernels/targets.h"
+#include "kernels/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention.cc"

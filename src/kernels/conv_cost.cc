@@ -7,7 +7,7 @@
 namespace epona {
 namespace {
 
-constexpr double kStreamBytesPerNs = 12;      // weights from L3 or memory, prefetched
+constexpr double kStreamBytesPerNs = 12;       // weights from L3 or memory, prefetched
 constexpr double kTransformNsPerFloat = 0.15;  // of the transformed tiles, in and out
 constexpr int64_t kUnknownSize = 64;
 // Weights of F(4, 3) beyond this size would make a network of wide layers 2.3 times larger than F(2, 3) does, for a gain
@@ -16,9 +16,12 @@ constexpr int64_t kLargestFilter4 = 12 << 20;
 
 double macs_per_ns() {
   switch (isa()) {
-    case Isa::sse2: return 10;
-    case Isa::avx2: return 42;
-    default: return 85;
+    case Isa::sse2:
+      return 10;
+    case Isa::avx2:
+      return 42;
+    default:
+      return 85;
   }
 }
 
@@ -39,7 +42,8 @@ ConvAlgorithm choose_conv_algorithm(const ConvParams& p, int64_t out_h, int64_t 
   if (out_h <= 0) out_h = kUnknownSize;
   if (out_w <= 0) out_w = kUnknownSize;
   const double macs = static_cast<double>(out_h * out_w * 9 * p.in_channels * p.out_channels);
-  const double direct = std::max(macs / macs_per_ns(), 36 * static_cast<double>(p.in_channels * p.out_channels) / kStreamBytesPerNs);
+  const double direct =
+      std::max(macs / macs_per_ns(), 36 * static_cast<double>(p.in_channels * p.out_channels) / kStreamBytesPerNs);
   const double two = winograd_ns(p, 2, out_h, out_w);
   // F(4, 3) has more than twice the weights of F(2, 3) and larger rounding errors: it has to be worth it.
   const double four = winograd_ns(p, 4, out_h, out_w) * 1.1;

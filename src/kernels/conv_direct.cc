@@ -10,8 +10,9 @@
 namespace epona {
 namespace {
 
-constexpr int64_t kL1Bytes = 20 << 10;   // the part of L1 that the weights of one pass may fill
-constexpr int64_t kL2Bytes = 256 << 10;  // the part of a core's L2 that a strip, its input and one panel's output, may fill
+constexpr int64_t kL1Bytes = 20 << 10;  // the part of L1 that the weights of one pass may fill
+constexpr int64_t kL2Bytes =
+    256 << 10;  // the part of a core's L2 that a strip, its input and one panel's output, may fill
 constexpr double kMacsPerNs = 32;
 
 /// Outputs are cut into rows, and rows into tiles of nearly equal length. Without padding, stride or a filter the whole
@@ -71,8 +72,8 @@ ConvDirect::ConvDirect(const ConvParams& params) : p_(params) {
 }
 
 bool ConvDirect::supports(const ConvParams& p) {
-  return p.groups == 1 || ((p.in_channels / p.groups) % kChannelBlock == 0 &&
-                           (p.out_channels / p.groups) % kChannelBlock == 0);
+  return p.groups == 1 ||
+         ((p.in_channels / p.groups) % kChannelBlock == 0 && (p.out_channels / p.groups) % kChannelBlock == 0);
 }
 
 int64_t ConvDirect::panel_floats(int blocks) const {
@@ -136,7 +137,8 @@ void ConvDirect::run_item(const Call& call, int64_t item, int) const {
   const int64_t panel_begin = call.panels * panel_group / call.panel_groups;
   const int64_t panel_end = call.panels * (panel_group + 1) / call.panel_groups;
   const float* x = call.buffers.x + (n * group_blocks * p_.groups + g * group_blocks) * in_plane;
-  const float* weights = call.buffers.packed + out_blocks_ * p_.groups * kChannelBlock + g * panel_floats(1) * out_blocks_;
+  const float* weights =
+      call.buffers.packed + out_blocks_ * p_.groups * kChannelBlock + g * panel_floats(1) * out_blocks_;
 
   ConvTile t;
   t.x_block_stride = in_plane;
@@ -203,8 +205,8 @@ void ConvDirect::run(const ConvImage& image, const ConvBuffers& buffers, ThreadP
           const int64_t in_w = (begin + p) * p_.stride_w - image.pad_left + kw * p_.dilation_w;
           const bool inside = !edge || (in_w >= 0 && in_w < call.tiling.in_w);
           any |= inside;
-          offsets[p] = inside ? (kh * p_.dilation_h * image.in_w + p * p_.stride_w + kw * p_.dilation_w) * kChannelBlock
-                              : -1;
+          offsets[p] =
+              inside ? (kh * p_.dilation_h * image.in_w + p * p_.stride_w + kw * p_.dilation_w) * kChannelBlock : -1;
         }
         if (!any) continue;
         tap_memory[kh * column.per_row + count++] = {offsets, kh * static_cast<int64_t>(p_.kernel_w) + kw};
@@ -224,8 +226,9 @@ void ConvDirect::run(const ConvImage& image, const ConvBuffers& buffers, ThreadP
 
   // Sums over more weights than L1 holds are cut: the weights of one part serve all tiles of a strip before the next.
   const int64_t block_weights = taps * kChannelBlock * panel_blocks_ * kChannelBlock * 4;
-  call.depth_chunks = std::clamp<int64_t>((panel_floats(panel_blocks_) * 4 + kL1Bytes - 1) / std::max(kL1Bytes, block_weights),
-                                          1, channel_blocks(in_group_));
+  call.depth_chunks =
+      std::clamp<int64_t>((panel_floats(panel_blocks_) * 4 + kL1Bytes - 1) / std::max(kL1Bytes, block_weights), 1,
+                          channel_blocks(in_group_));
 
   // Strips whose input stays in L2 while the weights stream by, unless the weights are what costs more to stream twice.
   const int64_t tiles = call.tiling.rows * call.tiling.row_tiles;
@@ -250,7 +253,8 @@ void ConvDirect::run(const ConvImage& image, const ConvBuffers& buffers, ThreadP
     }
   }
   const int64_t items = outer * call.strips * call.panel_groups;
-  const double macs = static_cast<double>(image.batch * image.out_h * image.out_w) * panel_floats(1) * out_blocks_ * p_.groups;
+  const double macs =
+      static_cast<double>(image.batch * image.out_h * image.out_w) * panel_floats(1) * out_blocks_ * p_.groups;
   parallel_items(pool, items, macs / kMacsPerNs / static_cast<double>(items),
                  [&](int slot, int64_t item) { run_item(call, item, slot); });
 }

@@ -48,8 +48,8 @@ struct ConvTile {
 
 /// The same from an image in planes (NCHW, with its padding in place): every product of the sum has an offset of its own.
 struct StemTile {
-  const float* x = nullptr;  ///< what the first pixel reads at offset 0
-  int64_t pixel_stride = 0;  ///< floats between the inputs of neighbouring pixels
+  const float* x = nullptr;          ///< what the first pixel reads at offset 0
+  int64_t pixel_stride = 0;          ///< floats between the inputs of neighbouring pixels
   const int64_t* offsets = nullptr;  ///< [depth]
   int64_t depth = 0;
   const float* w = nullptr;  ///< [depth][blocks * 16]

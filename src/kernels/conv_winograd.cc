@@ -104,7 +104,8 @@ void ConvWinograd::transform_input(const Call& call, int64_t chunk, int64_t bloc
     const int64_t top = tile / chunks.columns % chunks.rows * m_ - image.pad_top;
     const int64_t left = tile % chunks.columns * m_ - image.pad_left;
     const int64_t image_index = tile / chunks.columns / chunks.rows;
-    const float* x = call.buffers.x + (image_index * in_blocks_ + block) * plane + (top * image.in_w + left) * kChannelBlock;
+    const float* x =
+        call.buffers.x + (image_index * in_blocks_ + block) * plane + (top * image.in_w + left) * kChannelBlock;
     const int64_t* offsets = inside;
     if (top < 0 || left < 0 || top + n > image.in_h || left + n > image.in_w) {
       offsets = edge;
@@ -183,7 +184,8 @@ void ConvWinograd::run(const ConvImage& image, const ConvBuffers& buffers, Threa
   const Call call{image, buffers, Chunks(image, m_, p_.in_channels + panel_blocks_ * kChannelBlock)};
   const Chunks& chunks = call.chunks;
   if (chunks.tiles == 0) return;
-  const int64_t v_floats = points_ * chunks.point_stride(in_blocks_), m_floats = points_ * chunks.point_stride(panel_blocks_);
+  const int64_t v_floats = points_ * chunks.point_stride(in_blocks_),
+                m_floats = points_ * chunks.point_stride(panel_blocks_);
   const int64_t panels = (out_blocks_ + panel_blocks_ - 1) / panel_blocks_;
   const double ns = static_cast<double>(chunks.tiles * points_ * p_.in_channels * p_.out_channels) / kMacsPerNs;
   float* v = static_cast<float*>(buffers.workspace);

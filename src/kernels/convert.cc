@@ -2,9 +2,9 @@
 
 #include <cstring>
 
+#include "kernels/targets.h"
 #include "base/error.h"
 #include "base/float16.h"
-#include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/convert.cc"

@@ -15,7 +15,8 @@ inline void interleave_filters(int64_t filters, int64_t count, const float* w, i
   transpose2d(kFloat, count, filters, reinterpret_cast<const char*>(w), stride * kFloat, reinterpret_cast<char*>(out),
               out_stride * kFloat);
   if (filters == kChannelBlock) return;
-  for (int64_t i = 0; i < count; ++i) std::fill(out + i * out_stride + filters, out + i * out_stride + kChannelBlock, 0.0f);
+  for (int64_t i = 0; i < count; ++i)
+    std::fill(out + i * out_stride + filters, out + i * out_stride + kChannelBlock, 0.0f);
 }
 
 }  // namespace epona

@@ -42,7 +42,7 @@ struct Int8Gemm {
   int64_t scale_stride = 0;
   float a_scale = 1;
   const float* a_scales = nullptr;  ///< f32: one per row of A instead
-  const float* bias = nullptr;  ///< per column
+  const float* bias = nullptr;      ///< per column
   Activation activation;
   const float* residual = nullptr;  ///< may be C
   int64_t residual_ld = 0;

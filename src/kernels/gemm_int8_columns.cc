@@ -37,9 +37,7 @@ struct Scratch {
 
 }  // namespace
 
-size_t packed_a_int8_bytes(int64_t m, int64_t k) {
-  return static_cast<size_t>(row_sums_at(kernels(), m, k) + m * 4);
-}
+size_t packed_a_int8_bytes(int64_t m, int64_t k) { return static_cast<size_t>(row_sums_at(kernels(), m, k) + m * 4); }
 
 void pack_a_int8(int64_t m, int64_t k, const void* a, int64_t lda, bool a_signed, void* out, ThreadPool& pool) {
   const Kernels& table = kernels();
@@ -84,8 +82,7 @@ void gemm_int8_columns(const Int8Columns& g, void* workspace) {
   // gemm_int8.cc); sums wrap around, so products are taken without a sign.
   const auto b_zero = static_cast<uint32_t>(g.b_zero - (g.b_signed ? 0 : 128));
   for (int64_t c = 0; c < panels.columns(); ++c) {
-    column_sums[c] =
-        static_cast<int32_t>(static_cast<uint32_t>(column_sums[c]) - static_cast<uint32_t>(g.k) * b_zero);
+    column_sums[c] = static_cast<int32_t>(static_cast<uint32_t>(column_sums[c]) - static_cast<uint32_t>(g.k) * b_zero);
     ones[c] = 1;
   }
   const auto* a = static_cast<const uint8_t*>(g.a);
@@ -93,8 +90,8 @@ void gemm_int8_columns(const Int8Columns& g, void* workspace) {
   const int32_t a_offset = g.a_signed ? table.a_offset : 0;
   for (int64_t r = 0; r < g.m; ++r) {
     a_zeros[r] = a_offset + (g.a_zero ? byte_at(g.a_zero, r * g.a_zero_stride, g.a_signed) : 0);
-    row_terms[r] = static_cast<int32_t>(static_cast<uint32_t>(row_sums[r]) * b_zero -
-                                        static_cast<uint32_t>(g.add ? g.add[r] : 0));
+    row_terms[r] =
+        static_cast<int32_t>(static_cast<uint32_t>(row_sums[r]) * b_zero - static_cast<uint32_t>(g.add ? g.add[r] : 0));
   }
 
   const float one = 1;

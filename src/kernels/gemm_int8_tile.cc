@@ -294,7 +294,8 @@ void pack_b(int64_t k, int64_t columns, int64_t width, const uint8_t* b, int64_t
     if (count < kGroup || columns < width) std::memset(group, 0, static_cast<size_t>(width * kGroup));
     int64_t first = 0;
     if (count == kGroup)
-      for (; first + 16 <= columns; first += 16) pack_b_block<kGroup>(b + k0 * ldb + first, ldb, flip, group + first * kGroup);
+      for (; first + 16 <= columns; first += 16)
+        pack_b_block<kGroup>(b + k0 * ldb + first, ldb, flip, group + first * kGroup);
     for (int64_t i = 0; i < count; ++i) {
       const uint8_t* row = b + (k0 + i) * ldb;
       for (int64_t c = first; c < columns; ++c) group[c * kGroup + i] = static_cast<int8_t>(row[c] ^ flip);
@@ -457,7 +458,8 @@ HWY_INLINE void store_bytes(const PanelRows& p, const PanelConstants<kNv>& k, co
   for (int r = 0; r < kMr; ++r, to += ldc, sums += kNv * kLanes) {
     hn::Vec<DQ> q;
     if constexpr (kNv == 2)
-      q = hn::OrderedDemote2To(dq, round_sums(sums, add0, scale0, low, high), round_sums(sums + kLanes, add1, scale1, low, high));
+      q = hn::OrderedDemote2To(dq, round_sums(sums, add0, scale0, low, high),
+                               round_sums(sums + kLanes, add1, scale1, low, high));
     else
       q = hn::DemoteTo(dq, round_sums(sums, add0, scale0, low, high));
     const auto bytes = hn::DemoteTo(dt, hn::Add(q, zero));
@@ -526,9 +528,12 @@ template <class S, int kNv>
 void panel(const PanelRows& p) {
   if (p.rows <= 0) return;
   switch (static_cast<Int8Output>(p.output)) {
-    case Int8Output::u8: return panel_split<S, kNv, 0>(p);
-    case Int8Output::s8: return panel_split<S, kNv, 1>(p);
-    default: return panel_split<S, kNv, 2>(p);
+    case Int8Output::u8:
+      return panel_split<S, kNv, 0>(p);
+    case Int8Output::s8:
+      return panel_split<S, kNv, 1>(p);
+    default:
+      return panel_split<S, kNv, 2>(p);
   }
 }
 

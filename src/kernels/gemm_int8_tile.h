@@ -65,8 +65,8 @@ struct PanelRows {
   const int8_t* b;
   const Fix* fixes = nullptr;  ///< of pair_kernels(): to this panel
   int64_t fix_count = 0;
-  int64_t cols;         ///< that are written; `add` and `b_zero` are as long as the panel is wide
-  const int32_t* add;   ///< per column
+  int64_t cols;           ///< that are written; `add` and `b_zero` are as long as the panel is wide
+  const int32_t* add;     ///< per column
   const int32_t* b_zero;  ///< per column; null: 0
   const int32_t* row_sums;
   int output;  ///< Int8Output, not s32
@@ -90,7 +90,7 @@ struct Kernels {
   void (*tile[kMaxRows + 1][2][3])(const Tile&);  ///< [rows][vectors per panel - 1][log2(panels)]
   /// [rows]: both sides of 16 bits, two vectors wide; none where `group` is 4.
   void (*wide_tile[kMaxRows + 1])(const Tile&);
-  void (*panel[2])(const PanelRows&);             ///< [vectors per panel - 1]
+  void (*panel[2])(const PanelRows&);  ///< [vectors per panel - 1]
   /// Packs rows of A (k values each, padded with zeros to whole groups) and sums them up.
   void (*pack_a)(int64_t rows, int64_t k, const uint8_t* a, int64_t lda, bool is_signed, uint8_t* out, int64_t out_ld,
                  int32_t* row_sums);

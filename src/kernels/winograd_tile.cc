@@ -70,7 +70,8 @@ HWY_INLINE void filter_points(const V (&w)[3], V (&t)[6]) {
   t[0] = hn::Mul(hn::Set(d, 0.25f), w[0]);
   t[1] = hn::Neg(hn::Add(even, odd));
   t[2] = hn::Sub(odd, even);
-  const V wide = hn::MulAdd(hn::Set(d, 1.0f / 24), w[0], hn::Mul(sixth, w[2])), half = hn::Mul(hn::Set(d, 1.0f / 12), w[1]);
+  const V wide = hn::MulAdd(hn::Set(d, 1.0f / 24), w[0], hn::Mul(sixth, w[2])),
+          half = hn::Mul(hn::Set(d, 1.0f / 12), w[1]);
   t[3] = hn::Add(wide, half);
   t[4] = hn::Sub(wide, half);
   t[5] = w[2];
@@ -172,7 +173,8 @@ HWY_NOINLINE void output(const WinogradOutput& o) {
     activate_range(o.out.activation, y, o.columns * 16);
     if (!residual_last) continue;
     const float* r = o.out.residual + i * o.row_stride;
-    for (int k = 0; k < o.columns * 16; k += kLanes) hn::Store(hn::Add(hn::Load(d, y + k), hn::Load(d, r + k)), d, y + k);
+    for (int k = 0; k < o.columns * 16; k += kLanes)
+      hn::Store(hn::Add(hn::Load(d, y + k), hn::Load(d, r + k)), d, y + k);
   }
 }
 

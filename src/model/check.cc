@@ -112,8 +112,9 @@ std::map<std::string, int> check_model_header(const onnx::ModelProto& model, std
   for (const auto& import : model.opset_import()) {
     std::string domain = import.domain() == "ai.onnx" ? "" : import.domain();
     if (domain.empty() && import.version() > kMaxOpset)
-      fail(Code::fail, "Opset ", import.version(), " of domain ai.onnx is not supported: official support is till opset ",
-           kMaxOpset, ". Export the model with a lower opset.");
+      fail(Code::fail, "Opset ", import.version(),
+           " of domain ai.onnx is not supported: official support is till opset ", kMaxOpset,
+           ". Export the model with a lower opset.");
     if (domain.empty() && import.version() < kMinOpset)
       warnings.push_back(cat("Opset ", import.version(), " of domain ai.onnx is older than ", kMinOpset,
                              ": some operators may have no kernel"));

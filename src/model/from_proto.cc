@@ -128,9 +128,7 @@ class Builder {
     if (proto.op_type() != "Constant" || proto.attribute_size() != 1 || proto.output_size() != 1) return false;
     if (!proto.domain().empty() && proto.domain() != "ai.onnx") return false;
     const auto& attribute = proto.attribute(0);
-    auto list = [](const auto& field) {
-      return Shape{static_cast<int64_t>(field.size())};
-    };
+    auto list = [](const auto& field) { return Shape{static_cast<int64_t>(field.size())}; };
     Tensor tensor;
     if (attribute.name() == "value") {
       tensor = tensor_from_proto(attribute.t(), source_);
@@ -189,25 +187,39 @@ class Builder {
     auto& to = node.attributes;
     const std::string& key = proto.name();
     switch (proto.type()) {
-      case onnx::AttributeProto::INT: to[key] = static_cast<int64_t>(proto.i()); break;
-      case onnx::AttributeProto::FLOAT: to[key] = proto.f(); break;
-      case onnx::AttributeProto::STRING: to[key] = proto.s(); break;
-      case onnx::AttributeProto::INTS: to[key] = std::vector<int64_t>(proto.ints().begin(), proto.ints().end()); break;
+      case onnx::AttributeProto::INT:
+        to[key] = static_cast<int64_t>(proto.i());
+        break;
+      case onnx::AttributeProto::FLOAT:
+        to[key] = proto.f();
+        break;
+      case onnx::AttributeProto::STRING:
+        to[key] = proto.s();
+        break;
+      case onnx::AttributeProto::INTS:
+        to[key] = std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+        break;
       case onnx::AttributeProto::FLOATS:
         to[key] = std::vector<float>(proto.floats().begin(), proto.floats().end());
         break;
       case onnx::AttributeProto::STRINGS:
         to[key] = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
         break;
-      case onnx::AttributeProto::TENSOR: to[key] = tensor_from_proto(proto.t(), source_); break;
-      case onnx::AttributeProto::SPARSE_TENSOR: to[key] = tensor_from_proto(proto.sparse_tensor(), source_); break;
+      case onnx::AttributeProto::TENSOR:
+        to[key] = tensor_from_proto(proto.t(), source_);
+        break;
+      case onnx::AttributeProto::SPARSE_TENSOR:
+        to[key] = tensor_from_proto(proto.sparse_tensor(), source_);
+        break;
       case onnx::AttributeProto::TENSORS: {
         std::vector<Tensor> list;
         for (const auto& tensor : proto.tensors()) list.push_back(tensor_from_proto(tensor, source_));
         to[key] = std::move(list);
         break;
       }
-      case onnx::AttributeProto::GRAPH: to[key] = build(proto.g(), &scope, &node); break;
+      case onnx::AttributeProto::GRAPH:
+        to[key] = build(proto.g(), &scope, &node);
+        break;
       case onnx::AttributeProto::GRAPHS: {
         std::vector<std::shared_ptr<Graph>> list;
         for (const auto& graph : proto.graphs()) list.push_back(build(graph, &scope, &node));

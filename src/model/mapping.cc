@@ -14,7 +14,9 @@ namespace epona {
 
 namespace {
 
-int64_t modified_ns(const struct stat& info) { return info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec; }
+int64_t modified_ns(const struct stat& info) {
+  return info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
+}
 
 }  // namespace
 
@@ -25,7 +27,7 @@ std::shared_ptr<FileMapping> FileMapping::open(const std::filesystem::path& path
       fail(Code::no_such_file, "Load model from ", path.string(), " failed: the file does not exist");
     fail(Code::fail, "cannot open ", path.string(), ": ", std::strerror(errno));
   }
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
     fail(Code::invalid_protobuf, "Load model from ", path.string(), " failed: not a regular file");
@@ -50,7 +52,7 @@ std::shared_ptr<FileMapping> FileMapping::open(const std::filesystem::path& path
 }
 
 bool FileMapping::written_since() const {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path_.c_str(), &info) != 0 || info.st_dev != device_ || info.st_ino != inode_) return false;
   return static_cast<size_t>(info.st_size) != size_ || modified_ns(info) != modified_ns_;
 }

@@ -14,9 +14,9 @@ namespace epona {
 
 /// Where a model came from, kept in memory so that it can be read again without touching a file.
 struct ModelSource {
-  std::filesystem::path path;             ///< empty when it came from bytes
-  std::span<const std::byte> bytes;       ///< of the model; empty when nobody keeps them
-  std::shared_ptr<void> owner;            ///< of `bytes`
+  std::filesystem::path path;                                    ///< empty when it came from bytes
+  std::span<const std::byte> bytes;                              ///< of the model; empty when nobody keeps them
+  std::shared_ptr<void> owner;                                   ///< of `bytes`
   std::map<std::string, std::shared_ptr<FileMapping>> external;  ///< files with weights, by location
 };
 

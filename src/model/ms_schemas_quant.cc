@@ -83,8 +83,7 @@ void infer_gemm(Context& c) {
   else
     ms::set_type(c, 0, onnx::TensorProto::FLOAT);
   auto *a = ms::shape_of(c, 0, 2), *b = ms::shape_of(c, 3, 2);
-  if (a && b)
-    ms::set_dims(c, 0, {a->dim(ms::attr(c, "transA", 0) ? 1 : 0), b->dim(ms::attr(c, "transB", 0) ? 0 : 1)});
+  if (a && b) ms::set_dims(c, 0, {a->dim(ms::attr(c, "transA", 0) ? 1 : 0), b->dim(ms::attr(c, "transB", 0) ? 0 : 1)});
 }
 
 void infer_n_bits(Context& c) {
@@ -106,37 +105,60 @@ void infer_average_pool(Context& c) {
 
 void ms_quant_schemas(MsOps& ops) {
   ops.push_back(MsOp("QuantizeLinear", "x:R, y_scale:R, y_zero_point:Q? -> y:Q")
-                    .types("R", kReals).types("Q", kQuantised).infer(infer_quantize));
+                    .types("R", kReals)
+                    .types("Q", kQuantised)
+                    .infer(infer_quantize));
   ops.push_back(MsOp("DequantizeLinear", "x:Q, x_scale:R, x_zero_point:Q? -> y:R")
-                    .types("Q", "int8,uint8,int16,uint16,int32,int4,uint4").types("R", kReals).infer(infer_dequantize));
+                    .types("Q", "int8,uint8,int16,uint16,int32,int4,uint4")
+                    .types("R", kReals)
+                    .infer(infer_dequantize));
   for (const char* name : {"QLinearAdd", "QLinearMul"})
-    ops.push_back(MsOp(name, "A:T, A_scale:float, A_zero_point:T?, B:T, B_scale:float, B_zero_point:T?, C_scale:float, "
-                             "C_zero_point:T? -> C:T")
-                      .types("T", kBytes).infer(broadcast({0, 3}, 0)));
+    ops.push_back(MsOp(name,
+                       "A:T, A_scale:float, A_zero_point:T?, B:T, B_scale:float, B_zero_point:T?, C_scale:float, "
+                       "C_zero_point:T? -> C:T")
+                      .types("T", kBytes)
+                      .infer(broadcast({0, 3}, 0)));
   for (const char* name : {"QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax"})
     ops.push_back(MsOp(name, "X:T, X_scale:float, X_zero_point:T?, Y_scale:float, Y_zero_point:T? -> Y:T")
-                      .types("T", kBytes).same());
+                      .types("T", kBytes)
+                      .same());
   ops.push_back(MsOp("QLinearAveragePool", "X:T, x_scale:float, x_zero_point:T?, y_scale:float, y_zero_point:T? -> Y:T")
-                    .types("T", kBytes).infer(infer_average_pool));
-  ops.push_back(MsOp("QLinearGlobalAveragePool",
-                     "X:T, x_scale:float, x_zero_point:T?, y_scale:float, y_zero_point:T? -> Y:T")
-                    .types("T", kBytes).infer(infer_global_pool));
+                    .types("T", kBytes)
+                    .infer(infer_average_pool));
+  ops.push_back(
+      MsOp("QLinearGlobalAveragePool", "X:T, x_scale:float, x_zero_point:T?, y_scale:float, y_zero_point:T? -> Y:T")
+          .types("T", kBytes)
+          .infer(infer_global_pool));
   ops.push_back(MsOp("QLinearConcat", "Y_scale:float, Y_zero_point:T, inputs:V* -> Y:T")
-                    .types("T", kBytes).types("V", "int8,uint8,float").infer(infer_concat));
-  ops.push_back(MsOp("QLinearWhere", "condition:bool, X:T, x_scale:float, x_zero_point:T, Y:T, y_scale:float, "
-                                     "y_zero_point:T, z_scale:float, z_zero_point:T -> Z:T")
-                    .types("T", kBytes).infer(broadcast({0, 1, 4}, 1)));
-  ops.push_back(MsOp("QGemm", "A:A, a_scale:float, a_zero_point:A, B:B, b_scale:float, b_zero_point:B, C:int32?, "
-                              "y_scale:float?, y_zero_point:Y? -> Y:Z")
-                    .types("A", kBytes).types("B", kBytes).types("Y", kBytes).types("Z", "int8,uint8,float")
+                    .types("T", kBytes)
+                    .types("V", "int8,uint8,float")
+                    .infer(infer_concat));
+  ops.push_back(MsOp("QLinearWhere",
+                     "condition:bool, X:T, x_scale:float, x_zero_point:T, Y:T, y_scale:float, "
+                     "y_zero_point:T, z_scale:float, z_zero_point:T -> Z:T")
+                    .types("T", kBytes)
+                    .infer(broadcast({0, 1, 4}, 1)));
+  ops.push_back(MsOp("QGemm",
+                     "A:A, a_scale:float, a_zero_point:A, B:B, b_scale:float, b_zero_point:B, C:int32?, "
+                     "y_scale:float?, y_zero_point:Y? -> Y:Z")
+                    .types("A", kBytes)
+                    .types("B", kBytes)
+                    .types("Y", kBytes)
+                    .types("Z", "int8,uint8,float")
                     .infer(infer_gemm));
   ops.push_back(MsOp("DynamicQuantizeMatMul", "A:float, B:B, b_scale:float, b_zero_point:B?, bias:float? -> Y:float")
-                    .types("B", kBytes).infer(product(0, 1, onnx::TensorProto::FLOAT)));
-  ops.push_back(MsOp("MatMulIntegerToFloat", "A:A, B:B, a_scale:float, b_scale:float, a_zero_point:A?, "
-                                             "b_zero_point:B?, bias:float? -> Y:float")
-                    .types("A", kBytes).types("B", kBytes).infer(product(0, 1, onnx::TensorProto::FLOAT)));
+                    .types("B", kBytes)
+                    .infer(product(0, 1, onnx::TensorProto::FLOAT)));
+  ops.push_back(MsOp("MatMulIntegerToFloat",
+                     "A:A, B:B, a_scale:float, b_scale:float, a_zero_point:A?, "
+                     "b_zero_point:B?, bias:float? -> Y:float")
+                    .types("A", kBytes)
+                    .types("B", kBytes)
+                    .infer(product(0, 1, onnx::TensorProto::FLOAT)));
   ops.push_back(MsOp("MatMulNBits", "A:T, B:uint8, scales:T, zero_points:Z?, g_idx:int32?, bias:T? -> Y:T")
-                    .types("T", kReals).types("Z", "uint8,float,float16,bfloat16").infer(infer_n_bits));
+                    .types("T", kReals)
+                    .types("Z", "uint8,float,float16,bfloat16")
+                    .infer(infer_n_bits));
 }
 
 }  // namespace epona

@@ -107,7 +107,8 @@ onnx::GraphProto to_proto(const Graph& graph, const SaveOptions& options, const 
     const Value& value = graph.values[id];
     if (value.constant)
       *proto.add_initializer() = weight_to_proto(value.constant, value.name, options);
-    else if (options.value_info && value.producer != kNone && value.type.kind != Type::Kind::unknown && !graph.is_output(id))
+    else if (options.value_info && value.producer != kNone && value.type.kind != Type::Kind::unknown &&
+             !graph.is_output(id))
       put_info(id, *proto.add_value_info());
   }
   for (const Node& node : graph.nodes) {

@@ -80,7 +80,8 @@ std::optional<Message> child(Message parent, uint64_t field) {
     case Message::sparse:
       if (field == 1 || field == 2) return Message::tensor;
       break;
-    case Message::tensor: break;
+    case Message::tensor:
+      break;
   }
   return std::nullopt;
 }
@@ -97,9 +98,15 @@ bool copy(Message type, std::span<const std::byte> in, std::string& out, Skeleto
     uint64_t field = tag >> 3;
     if (field == 0) return false;
     switch (tag & 7) {
-      case 0: reader.varint(); break;
-      case 1: reader.take(8); break;
-      case 5: reader.take(4); break;
+      case 0:
+        reader.varint();
+        break;
+      case 1:
+        reader.take(8);
+        break;
+      case 5:
+        reader.take(4);
+        break;
       case 2: {
         auto body = reader.take(reader.varint());
         if (reader.failed) return false;
@@ -117,7 +124,8 @@ bool copy(Message type, std::span<const std::byte> in, std::string& out, Skeleto
         }
         break;
       }
-      default: return false;  // groups are not used by ONNX
+      default:
+        return false;  // groups are not used by ONNX
     }
     if (reader.failed) return false;
     out.append(reinterpret_cast<const char*>(start), static_cast<size_t>(reader.at - start));

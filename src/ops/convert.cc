@@ -157,9 +157,8 @@ void store(const Wide& wide, DataType type, void* to, int64_t begin, int64_t n, 
     });
     return pack_elements(type, codes, to, begin, n);
   }
-  dispatch(type, Plain{}, [&]<class T>() {
-    visit(wide, [&](auto* from) { convert_plain(from, static_cast<T*>(to) + begin, n); });
-  });
+  dispatch(type, Plain{},
+           [&]<class T>() { visit(wide, [&](auto* from) { convert_plain(from, static_cast<T*>(to) + begin, n); }); });
 }
 
 bool convert_direct(DataType from_type, const void* from, DataType to_type, void* to, int64_t begin, int64_t n) {
@@ -173,9 +172,8 @@ bool convert_direct(DataType from_type, const void* from, DataType to_type, void
   }
   bool done = false;
   dispatch(from_type, Direct{}, [&]<class From>() {
-    done = dispatch(to_type, Direct{}, [&]<class To>() {
-      convert_plain(offset<From>(from, begin), static_cast<To*>(to) + begin, n);
-    });
+    done = dispatch(to_type, Direct{},
+                    [&]<class To>() { convert_plain(offset<From>(from, begin), static_cast<To*>(to) + begin, n); });
   });
   return done;
 }

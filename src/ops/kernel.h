@@ -90,9 +90,7 @@ class ShapeContext {
   DataType in_type(int i) const { return inputs_[i]->tensor.type; }
   /// The elements of input i, when they are known before the run: always so for constants and for the inputs that the
   /// operator lists in OpDef::shape_inputs. nullptr otherwise or when the input is absent.
-  const Tensor* value(int i) const {
-    return has(i) && (i >= 64 || (known_ >> i & 1)) ? &inputs_[i]->tensor : nullptr;
-  }
+  const Tensor* value(int i) const { return has(i) && (i >= 64 || (known_ >> i & 1)) ? &inputs_[i]->tensor : nullptr; }
   /// int32/int64 elements of a shape input; throws when it is absent.
   std::vector<int64_t> ints(int i) const;
 

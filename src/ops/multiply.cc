@@ -45,7 +45,7 @@ void multiply(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b,
   }
 }
 
-#define EPONA_INSTANCE(T, Sum)                                                                               \
+#define EPONA_INSTANCE(T, Sum) \
   template void multiply<T, Sum>(int64_t, int64_t, int64_t, MatrixView<T>, MatrixView<T>, Sum*, int64_t);
 EPONA_INSTANCE(float, float)
 EPONA_INSTANCE(double, double)

@@ -58,8 +58,8 @@ KernelPtr make_kernel(const NodeInfo& info) {
 /// Opens the registration function of an operator file, at file scope after the namespaces are closed. The build calls
 /// one per file, by the file's stem; a file may add several records (opset ranges, one-line families):
 ///   EPONA_OPS(celu) { r.add({.name = "Celu", .since = 12, .make = make_kernel<Celu>, .inplace = 1}); }
-#define EPONA_OPS(stem)                    \
-  namespace epona::ops {                   \
-  void register_##stem(Registry& r);       \
-  }                                        \
+#define EPONA_OPS(stem)              \
+  namespace epona::ops {             \
+  void register_##stem(Registry& r); \
+  }                                  \
   void epona::ops::register_##stem([[maybe_unused]] Registry& r)

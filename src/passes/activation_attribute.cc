@@ -7,9 +7,9 @@ namespace epona {
 namespace {
 
 // In the order of ActivationKind.
-constexpr const char* kNames[] = {"none", "relu",      "clip",             "leaky_relu", "hard_sigmoid", "hard_swish",
-                                  "sigmoid", "tanh",   "silu",             "gelu",       "gelu_tanh",    "thresholded_relu",
-                                  "elu",  "celu",      "selu",             "softplus",   "softsign",     "mish",
+constexpr const char* kNames[] = {"none",       "relu", "clip", "leaky_relu", "hard_sigmoid", "hard_swish",
+                                  "sigmoid",    "tanh", "silu", "gelu",       "gelu_tanh",    "thresholded_relu",
+                                  "elu",        "celu", "selu", "softplus",   "softsign",     "mish",
                                   "fake_quant8"};
 static_assert(std::size(kNames) == static_cast<size_t>(ActivationKind::fake_quant8) + 1);
 

@@ -45,7 +45,8 @@ bool batch_norm(const Graph& graph, const Node& node, int64_t channels, Affine& 
     if (!(parameters[i] = floats(graph, node.inputs[i + 1], channels))) return false;
   const float* epsilon = graph.attribute<float>(node, "epsilon");
   for (int64_t c = 0; c < channels; ++c) {
-    const double scale = parameters[0][c] / std::sqrt(static_cast<double>(parameters[3][c]) + (epsilon ? *epsilon : 1e-5f));
+    const double scale =
+        parameters[0][c] / std::sqrt(static_cast<double>(parameters[3][c]) + (epsilon ? *epsilon : 1e-5f));
     affine.scale.push_back(scale);
     affine.shift.push_back(parameters[1][c] - scale * parameters[2][c]);
   }

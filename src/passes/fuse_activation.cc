@@ -89,7 +89,8 @@ class Fuser {
       if (!factor || !product || !product->is("Mul")) continue;
       const double scale = last.op == "Div" ? 1 / *factor : *factor;
       for (int x = 0; x < 2; ++x)
-        if (auto f = clipped_sum(product->inputs[1 - x], product->inputs[x], scale)) return replace(id, product->inputs[x], *f);
+        if (auto f = clipped_sum(product->inputs[1 - x], product->inputs[x], scale))
+          return replace(id, product->inputs[x], *f);
     }
     if (last.op == "Div") return false;
     // x * (c / 6), x * (c * (1 / 6))
@@ -100,7 +101,8 @@ class Fuser {
         auto factor = scalar(scaled->inputs[1 - c]);
         if (!factor) continue;
         const double scale = scaled->op == "Div" ? 1 / *factor : *factor;
-        if (auto f = clipped_sum(scaled->inputs[c], last.inputs[side], scale)) return replace(id, last.inputs[side], *f);
+        if (auto f = clipped_sum(scaled->inputs[c], last.inputs[side], scale))
+          return replace(id, last.inputs[side], *f);
       }
     }
     return false;

@@ -64,7 +64,8 @@ class Fuser : PatternMatcher {
   bool fuse(NodeId id) {
     const Node& product = graph_.nodes[id];
     const Node* softmax = inner(product.inputs[0], "Softmax");
-    if (!softmax || !last_axis(*softmax) || !is_float4(product.inputs[0]) || !is_float4(product.inputs[1])) return false;
+    if (!softmax || !last_axis(*softmax) || !is_float4(product.inputs[0]) || !is_float4(product.inputs[1]))
+      return false;
     // Softmax's input: scores, scaled scores, or one of them plus a mask on either side.
     double scale = 1;
     ValueId mask = kNone;

@@ -74,8 +74,6 @@ class Fuser : PatternMatcher {
 
 /// The product of a dynamically quantised A with constant weights, cast to float and scaled, maybe with a bias, becomes
 /// one node (com.microsoft's MatMulIntegerToFloat).
-int fuse_dynamic_mat_mul(Graph& graph, const PassContext&) {
-  return Fuser(graph).run();
-}
+int fuse_dynamic_mat_mul(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
 
 }  // namespace epona

@@ -44,7 +44,8 @@ std::optional<Quantized> quantized_matrix(const Graph& graph, const Node& node) 
   if (q.zeros && (q.zeros->type != q.values->type || q.zeros->size() != q.scales->size())) return {};
   const Type& type = graph.values[node.outputs[0]].type;
   if (!type.is_tensor() || type.elem != DataType::float32) return {};
-  if (const auto* axis = graph.attribute<int64_t>(node, "axis")) q.axis = static_cast<int>(*axis < 0 ? *axis + 2 : *axis);
+  if (const auto* axis = graph.attribute<int64_t>(node, "axis"))
+    q.axis = static_cast<int>(*axis < 0 ? *axis + 2 : *axis);
   if (const auto* block = graph.attribute<int64_t>(node, "block_size")) q.block = *block;
   if (q.axis < 0 || q.axis > 1 || q.block < 0) return {};
   Shape expected = q.values->shape;
@@ -95,8 +96,7 @@ class Fuser {
   /// What the node does with the matrix `value`.
   Use use_of(const Node& node, ValueId value) const {
     if (!node.captures.empty() || node.inputs.size() < 2) return Use::none;
-    if (node.is("Gather"))
-      return node.inputs[0] == value && int_attribute(node, "axis") == 0 ? Use::gather : Use::none;
+    if (node.is("Gather")) return node.inputs[0] == value && int_attribute(node, "axis") == 0 ? Use::gather : Use::none;
     if (node.inputs[1] != value || node.inputs[0] == value) return Use::none;
     if (node.is("MatMul")) return Use::product;
     if (!node.is("Gemm") || node.opset < 7 || int_attribute(node, "transA") || float_attribute(node, "alpha") != 1)
@@ -229,7 +229,8 @@ class Fuser {
     } else {
       for (int64_t c = 0; c < n; ++c)
         for (int64_t i = 0; i < k; ++i)
-          values.as<uint8_t>()[c * row + i / 2] |= static_cast<uint8_t>(q.value(i * k_step + c * n_step) << (i % 2 * 4));
+          values.as<uint8_t>()[c * row + i / 2] |=
+              static_cast<uint8_t>(q.value(i * k_step + c * n_step) << (i % 2 * 4));
     }
     const int64_t per_column = q.block > 0 ? (k + q.block - 1) / q.block : 0;
     for (int64_t c = 0; c < n; ++c)

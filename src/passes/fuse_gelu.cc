@@ -98,8 +98,6 @@ class Fuser : PatternMatcher {
 
 }  // namespace
 
-int fuse_gelu(Graph& graph, const PassContext&) {
-  return Fuser(graph).run();
-}
+int fuse_gelu(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
 
 }  // namespace epona

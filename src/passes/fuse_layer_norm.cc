@@ -50,7 +50,8 @@ class Fuser : PatternMatcher {
   bool is_square_of(ValueId id, ValueId x) const {
     if (const Node* pow = producer_of(graph_, id, "Pow")) {
       const Tensor* exponent = graph_.constant(pow->inputs[1]);
-      return pow->inputs[0] == x && exponent && exponent->shape.rank() <= 1 && constant_scalar(graph_, pow->inputs[1]) == 2.0;
+      return pow->inputs[0] == x && exponent && exponent->shape.rank() <= 1 &&
+             constant_scalar(graph_, pow->inputs[1]) == 2.0;
     }
     const Node* mul = producer_of(graph_, id, "Mul");
     return mul && mul->inputs[0] == x && mul->inputs[1] == x;
@@ -133,8 +134,6 @@ class Fuser : PatternMatcher {
 
 }  // namespace
 
-int fuse_layer_norm(Graph& graph, const PassContext&) {
-  return Fuser(graph).run();
-}
+int fuse_layer_norm(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
 
 }  // namespace epona

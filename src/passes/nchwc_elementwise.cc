@@ -11,8 +11,8 @@ namespace epona {
 namespace {
 
 constexpr std::string_view kBinary[] = {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Max", "Min", "Sum", "Mean"};
-constexpr std::string_view kUnary[] = {"Abs", "Neg",  "Exp",   "Log",   "Sqrt", "Reciprocal", "Floor", "Ceil",
-                                       "Erf", "Sin",  "Cos",   "Round", "Sign", "Softplus",   "Identity"};
+constexpr std::string_view kUnary[] = {"Abs", "Neg", "Exp", "Log",   "Sqrt", "Reciprocal", "Floor",   "Ceil",
+                                       "Erf", "Sin", "Cos", "Round", "Sign", "Softplus",   "Identity"};
 
 template <size_t N>
 bool is_one_of(const std::string_view (&names)[N], std::string_view name) {
@@ -45,9 +45,11 @@ bool NchwcRewriter::unary(const Node& node) {
 
 /// conv + image becomes the residual of the convolution, wherever that may still move to.
 bool NchwcRewriter::fuse_residual(const Node& node) {
-  if ((node.op != "Add" && node.op != "Sum") || node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return false;
+  if ((node.op != "Add" && node.op != "Sum") || node.inputs.size() != 2 || node.inputs[0] == node.inputs[1])
+    return false;
   Blocked* sides[2] = {find(node.inputs[0]), find(node.inputs[1])};
-  if (!sides[0] || !sides[1] || sides[0]->channels != sides[1]->channels || sides[0]->grid != sides[1]->grid) return false;
+  if (!sides[0] || !sides[1] || sides[0]->channels != sides[1]->channels || sides[0]->grid != sides[1]->grid)
+    return false;
   // The convolution that comes last has the other side ready.
   int first = sides[0]->made_by > sides[1]->made_by ? 0 : 1;
   for (int attempt = 0; attempt < 2; ++attempt, first = 1 - first) {

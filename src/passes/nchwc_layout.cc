@@ -149,7 +149,8 @@ bool NchwcRewriter::convert(const Node& node) {
   if (!any) return false;
   if (node.domain.empty()) {
     if (node.op == "MaxPool" || node.op == "AveragePool") return pool(node);
-    if (node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool" || node.op == "ReduceMean") return global_pool(node);
+    if (node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool" || node.op == "ReduceMean")
+      return global_pool(node);
     if (node.op == "BatchNormalization") return batch_norm(node);
     if (node.op == "ConvTranspose") return transposed_convolution(node);
     if (node.op == "Concat") return concat(node);

@@ -95,7 +95,8 @@ bool NchwcRewriter::resize(const Node& node) {
   std::copy_n(s, x->rank, blocked.as<float>());
   blocked.as<float>()[x->rank] = 1;
   Node copy = node;
-  copy.inputs = {x->value, kNone, graph_.add_constant(graph_.values[node.inputs[2]].name + "_nchwc", std::move(blocked))};
+  copy.inputs = {x->value, kNone,
+                 graph_.add_constant(graph_.values[node.inputs[2]].name + "_nchwc", std::move(blocked))};
   Grid grid = x->grid;
   for (size_t d = 1; d < grid.size(); ++d) grid[d] = cat(grid[d], '*', s[d + 1]);
   const int64_t channels = x->channels;

@@ -21,7 +21,8 @@ bool NchwcRewriter::concat(const Node& node) {
     if (id == kNone) return false;
     if (!find(id)) {
       const auto& shape = graph_.values[id].type.shape;
-      if (graph_.constant(id) || !shape || static_cast<int>(shape->size()) != rank || !(*shape)[1].known()) return false;
+      if (graph_.constant(id) || !shape || static_cast<int>(shape->size()) != rank || !(*shape)[1].known())
+        return false;
       channels.push_back((*shape)[1].value);
     } else {
       channels.push_back(find(id)->channels);

@@ -20,10 +20,10 @@ struct PassContext {
 /// One graph rewrite. apply() works on one graph (the runner also visits subgraphs) and returns how many times it
 /// rewrote something. It never changes a result.
 struct Pass {
-  const char* name;   ///< as users name it to switch it off: "constant_folding"
-  OptLevel level;     ///< runs at this level and above
+  const char* name;  ///< as users name it to switch it off: "constant_folding"
+  OptLevel level;    ///< runs at this level and above
   int (*apply)(Graph& graph, const PassContext& context);
-  bool plain = false;  ///< leaves operators of ONNX only: also runs before compiling providers are asked for groups
+  bool plain = false;     ///< leaves operators of ONNX only: also runs before compiling providers are asked for groups
   bool rebuilds = false;  ///< replaces the list of nodes, keeping names
 };
 

@@ -58,7 +58,8 @@ std::optional<double> constant_scalar(const Graph& graph, ValueId id) {
   const Tensor* tensor = graph.constant(id);
   if (!tensor || !tensor->data || tensor->size() != 1) return std::nullopt;
   double value = 0;
-  bool known = dispatch(tensor->type, NumericTypes{}, [&]<class T>() { value = static_cast<double>(*tensor->as<T>()); });
+  bool known =
+      dispatch(tensor->type, NumericTypes{}, [&]<class T>() { value = static_cast<double>(*tensor->as<T>()); });
   return known ? std::optional<double>(value) : std::nullopt;
 }
 

@@ -131,12 +131,14 @@ void NodeTrace::after_rebuild(const Graph& graph, const std::string& by) {
   const auto count = static_cast<NodeId>(graph.nodes.size());
   for (NodeId id = 0; id < count; ++id) {
     auto named = by_name.find(graph.nodes[id].name);
-    if (!graph.nodes[id].removed && named != by_name.end() && now[named->second] == kNone) carry_over(id, named->second);
+    if (!graph.nodes[id].removed && named != by_name.end() && now[named->second] == kNone)
+      carry_over(id, named->second);
   }
   for (NodeId id = 0; id < count; ++id) {
     const Node& node = graph.nodes[id];
     if (node.removed || !entries[id].origins.empty()) continue;
-    NodeId was = node.outputs.empty() || node.outputs[0] == kNone || is_reorder(node) ? kNone : made_by[node.outputs[0]];
+    NodeId was =
+        node.outputs.empty() || node.outputs[0] == kNone || is_reorder(node) ? kNone : made_by[node.outputs[0]];
     if (was != kNone && now[was] == kNone)
       carry_over(id, was);
     else
@@ -209,13 +211,13 @@ const std::vector<int>& NodeTrace::origins(const Graph& graph, NodeId id) const 
   static const std::vector<int> none;
   auto it = states_.find(&graph);
   return it == states_.end() || id >= static_cast<NodeId>(it->second.entries.size()) ? none
-                                                                                    : it->second.entries[id].origins;
+                                                                                     : it->second.entries[id].origins;
 }
 
 std::string NodeTrace::inserted_by(const Graph& graph, NodeId id) const {
   auto it = states_.find(&graph);
   return it == states_.end() || id >= static_cast<NodeId>(it->second.entries.size()) ? ""
-                                                                                    : it->second.entries[id].inserted;
+                                                                                     : it->second.entries[id].inserted;
 }
 
 }  // namespace epona

@@ -10,11 +10,11 @@ namespace epona {
 /// A node of the model as it was loaded, and what became of it.
 struct TracedNode {
   std::string name, op, domain;
-  std::string graph;              ///< name of the (sub)graph
+  std::string graph;                         ///< name of the (sub)graph
   std::vector<std::string> inputs, outputs;  ///< names of values
   double flops = 0;
-  std::vector<std::string> by;    ///< passes that fused or replaced it, in order
-  std::string vanished;           ///< set when nothing computes it any more: how, e.g. "folded into a constant"
+  std::vector<std::string> by;  ///< passes that fused or replaced it, in order
+  std::string vanished;         ///< set when nothing computes it any more: how, e.g. "folded into a constant"
 };
 
 /// Follows the nodes of a model through rewrites. One per session being built.
@@ -44,10 +44,10 @@ class NodeTrace {
     std::string inserted;
   };
   struct State {
-    std::vector<Entry> entries;  // by node
+    std::vector<Entry> entries;                         // by node
     std::vector<std::vector<ValueId>> inputs, outputs;  // before the rewrite
-    std::vector<std::string> names;  // when the list of nodes will be replaced
-    std::vector<std::vector<NodeId>> readers;  // of values, before the rewrite; made when it is needed
+    std::vector<std::string> names;                     // when the list of nodes will be replaced
+    std::vector<std::vector<NodeId>> readers;           // of values, before the rewrite; made when it is needed
   };
   void add(const Graph& graph);
   void take_origins(const Graph& graph, NodeId id, std::vector<int>& origins);

@@ -9,6 +9,7 @@ namespace epona {
 namespace {
 
 // Operators that mean the same in float: computing them there only saves roundings. Sorted, for binary search.
+// clang-format off
 constexpr std::array<std::string_view, 101> kWidened = {
     "Abs", "Add", "ArgMax", "ArgMin", "Attention", "AveragePool", "BatchNormalization", "BiasGelu", "Cast",
     "Ceil", "Celu", "Clip", "Concat", "ConstantOfShape", "Conv", "ConvTranspose", "Cos", "CumSum",
@@ -21,6 +22,7 @@ constexpr std::array<std::string_view, 101> kWidened = {
     "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu", "Reshape", "Resize", "RotaryEmbedding", "Selu",
     "Shape", "Sigmoid", "Sign", "Sin", "SkipLayerNormalization", "Slice", "Softmax", "Softplus", "SpaceToDepth",
     "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "TopK", "Transpose", "Unsqueeze", "Where"};
+// clang-format on
 static_assert(std::is_sorted(kWidened.begin(), kWidened.end()));
 
 bool widened(const Node& node) {
@@ -69,8 +71,9 @@ class Widener {
     return widened(node) && !(node.op == "Gather" && graph_.constant(node.inputs[0]));
   }
   bool touches_half(const Node& node) const {
-    return widens(node) && (std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return is_half(id); }) ||
-                             std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return is_half(id); }));
+    return widens(node) &&
+           (std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return is_half(id); }) ||
+            std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return is_half(id); }));
   }
 
   ValueId new_wide_value(ValueId half) {

@@ -21,8 +21,8 @@ std::vector<ProviderShare> Placement::shares() const {
     nodes_total += 1;
     flops_total += node.flops;
     if (node.provider.empty()) continue;
-    auto share = std::find_if(shares.begin(), shares.end(),
-                              [&](const ProviderShare& s) { return s.provider == node.provider; });
+    auto share =
+        std::find_if(shares.begin(), shares.end(), [&](const ProviderShare& s) { return s.provider == node.provider; });
     if (share == shares.end()) share = shares.insert(shares.end(), {node.provider});
     share->nodes += 1;
     share->flops += node.flops;
@@ -43,9 +43,10 @@ Claim ask(Provider& provider, const Graph& graph) {
     return provider.claim(graph);
   } catch (const std::exception& error) {
     auto* own = dynamic_cast<const Error*>(&error);
-    if (own && own->code() == Code::invalid_argument) throw;  // an option that does not fit the model: the user's to mend
-    throw ProviderFailure(provider.name(), cat("it failed when asked what it takes of graph '", graph.name, "': ",
-                                               error.what()));
+    if (own && own->code() == Code::invalid_argument)
+      throw;  // an option that does not fit the model: the user's to mend
+    throw ProviderFailure(provider.name(),
+                          cat("it failed when asked what it takes of graph '", graph.name, "': ", error.what()));
   }
 }
 

@@ -127,7 +127,8 @@ class PlanBuilder {
     Device* device = provider.device();
     if (!device) return 0;
     auto& memories = plan_->memories;
-    auto known = std::find_if(memories.begin(), memories.end(), [&](const PlanMemory& m) { return m.device == device; });
+    auto known =
+        std::find_if(memories.begin(), memories.end(), [&](const PlanMemory& m) { return m.device == device; });
     if (known == memories.end()) known = memories.insert(known, {device, provider.name()});
     return static_cast<int>(known - memories.begin());
   }
@@ -136,12 +137,14 @@ class PlanBuilder {
   /// where the kernel works.
   void bring_inputs(StepPlan& step) {
     if (step.memory != 0 && (step.dynamic || !step.captures.empty()))
-      throw ProviderFailure(step.provider, cat(describe(step.node), " was taken by ", step.provider, ", whose device cannot "
+      throw ProviderFailure(step.provider, cat(describe(step.node), " was taken by ", step.provider,
+                                               ", whose device cannot "
                                                "run operators with output shapes that depend on data"));
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       int slot = step.inputs[i];
       if (slot < 0 || step.shape_only) continue;  // dims are the frame's, wherever the elements are
-      if (plan_->slots[slot].constant && !plan_->slots[slot].is_input && !step.kernel->reads_constant(static_cast<int>(i)))
+      if (plan_->slots[slot].constant && !plan_->slots[slot].is_input &&
+          !step.kernel->reads_constant(static_cast<int>(i)))
         continue;
       bool on_host = i < 32 && (step.shape_inputs >> i & 1);
       step.inputs[i] = copies_.bring(slot, on_host ? 0 : step.memory);

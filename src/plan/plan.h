@@ -15,14 +15,14 @@ namespace epona {
 struct SlotPlan {
   std::string name;
   Type type;
-  Tensor constant;             ///< set for constants (of an input: its default)
-  int root = -1;               ///< the slot whose memory this one shares; itself when it has its own
-  int memory = 0;              ///< index in Plan::memories of where its elements are
-  int segment = -1;            ///< where it is produced; -1: input, capture or constant
-  int bound_output = -1;       ///< root: the graph output whose memory it is written into directly
-  bool is_input = false;       ///< fed: graph inputs and captures
-  bool dynamic = false;        ///< its kernel allocates it while running
-  bool leaves_segment = false; ///< root: read after the segment that produces it
+  Tensor constant;              ///< set for constants (of an input: its default)
+  int root = -1;                ///< the slot whose memory this one shares; itself when it has its own
+  int memory = 0;               ///< index in Plan::memories of where its elements are
+  int segment = -1;             ///< where it is produced; -1: input, capture or constant
+  int bound_output = -1;        ///< root: the graph output whose memory it is written into directly
+  bool is_input = false;        ///< fed: graph inputs and captures
+  bool dynamic = false;         ///< its kernel allocates it while running
+  bool leaves_segment = false;  ///< root: read after the segment that produces it
 };
 
 /// One kernel call.
@@ -31,11 +31,11 @@ struct StepPlan {
   Node node;  ///< name and operator, for messages; attributes are dropped
   std::string provider;
   std::vector<int> inputs, outputs, captures;  ///< slots; -1 where absent
-  std::vector<int> frees;   ///< roots that nobody reads after this step
+  std::vector<int> frees;                      ///< roots that nobody reads after this step
   uint32_t shape_inputs = 0, inplace = 0;
-  int memory = 0;           ///< where its kernel writes
-  bool copy = false;        ///< brings a value from one memory to another
-  bool random = false;      ///< gives another result each time
+  int memory = 0;       ///< where its kernel writes
+  bool copy = false;    ///< brings a value from one memory to another
+  bool random = false;  ///< gives another result each time
   bool dynamic = false;
   bool alias = false;       ///< output 0 is its input under another shape: nothing to run
   bool shape_only = false;  ///< reads only the dims of its inputs
@@ -72,9 +72,9 @@ struct Plan {
   std::vector<SlotPlan> slots;
   std::vector<StepPlan> steps;
   std::vector<SegmentPlan> segments;
-  std::vector<int> inputs;    ///< slots of the graph's inputs
+  std::vector<int> inputs;                    ///< slots of the graph's inputs
   std::vector<std::pair<int, int>> captures;  ///< {index in the owner's captures, slot}
-  std::vector<int> outputs;   ///< slots of the graph's outputs
+  std::vector<int> outputs;                   ///< slots of the graph's outputs
   std::vector<int> dynamic_slots;
   std::vector<PlanMemory> memories = std::vector<PlanMemory>(1);
   std::vector<PlanCopy> copies;

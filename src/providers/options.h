@@ -18,7 +18,7 @@ struct OptionSpec {
   const char* fallback;      ///< the default, as text; of a boolean "0" or "1"
   const char* allowed = "";  ///< integer, real: "least..most", either may be missing; choice: "a|b|c"
   const char* help = "";
-  bool live = false;         ///< set_ep_dynamic_options may change it while the session lives
+  bool live = false;  ///< set_ep_dynamic_options may change it while the session lives
 };
 
 /// All options of a provider, as a static table.

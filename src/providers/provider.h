@@ -12,8 +12,19 @@
 namespace epona {
 
 /// Why a provider did not take a node.
-enum class Reason { none, no_kernel, type, opset, attribute, dynamic_shape, too_small, island, memory_budget, user_option,
-                    better_on_cpu };
+enum class Reason {
+  none,
+  no_kernel,
+  type,
+  opset,
+  attribute,
+  dynamic_shape,
+  too_small,
+  island,
+  memory_budget,
+  user_option,
+  better_on_cpu
+};
 const char* reason_name(Reason reason);
 
 /// A reason code with its sentence.

@@ -11,7 +11,8 @@ constexpr size_t kFoldBytes = 64 * 1024;
 
 bool same_elements(const Tensor& a, const Tensor& b) {
   if (a.type != b.type || !(a.shape == b.shape)) return false;
-  if (a.type == DataType::string) return std::equal(a.as<std::string>(), a.as<std::string>() + a.size(), b.as<std::string>());
+  if (a.type == DataType::string)
+    return std::equal(a.as<std::string>(), a.as<std::string>() + a.size(), b.as<std::string>());
   size_t bytes = a.bytes();
   return bytes == 0 || std::memcmp(a.data, b.data, bytes) == 0;
 }
@@ -26,9 +27,9 @@ void rethrow_kernel_error(const StepPlan& step, const std::exception& error) {
     if (std::string_view(error.what()).starts_with("Non-zero status code")) throw Error(code, error.what());
   }
   if (code == Code::ep_fail)
-    throw ProviderFailure(step.provider, cat("Non-zero status code returned while running ", step.node.op,
-                                             " node on ", step.provider, ". Name:'", step.node.name,
-                                             "' Status Message: ", error.what()));
+    throw ProviderFailure(step.provider,
+                          cat("Non-zero status code returned while running ", step.node.op, " node on ", step.provider,
+                              ". Name:'", step.node.name, "' Status Message: ", error.what()));
   fail(code, "Non-zero status code returned while running ", step.node.op, " node. Name:'", step.node.name,
        "' Status Message: ", error.what());
 }
@@ -171,7 +172,8 @@ void Frame::build_step(SegmentFrame& frame, int s) {
       }
   };
   if (step.dynamic) {
-    frame.calls.push_back({step.kernel, RunContext(step.node, env, args.inputs, args.outputs, args.captures, nullptr), 0, s});
+    frame.calls.push_back(
+        {step.kernel, RunContext(step.node, env, args.inputs, args.outputs, args.captures, nullptr), 0, s});
     return free_dead();
   }
   uint64_t known = 0;
@@ -242,8 +244,7 @@ void Frame::evaluate_now(int s, size_t workspace_bytes) {
     if (slot < 0) continue;
     Tensor& tensor = slots_[slot].tensor;
     // Frames are rebuilt often with the same small sizes: keep the memory when it fits.
-    if (tensor.owner && tensor.type != DataType::string && offset_[slot] == -2 && size_[slot] <= 64)
-      continue;
+    if (tensor.owner && tensor.type != DataType::string && offset_[slot] == -2 && size_[slot] <= 64) continue;
     tensor = Tensor::allocate(tensor.type, tensor.shape);
     offset_[slot] = -2;
   }

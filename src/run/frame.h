@@ -31,8 +31,8 @@ using BlockPools = std::vector<std::unique_ptr<BlockPool>>;  ///< one a memory
 /// One segment made concrete.
 struct SegmentFrame {
   bool built = false;
-  std::vector<Shape> dims;        ///< of dim_sources, as it was built for
-  std::vector<Tensor> contents;   ///< of content_sources, as it was built for
+  std::vector<Shape> dims;       ///< of dim_sources, as it was built for
+  std::vector<Tensor> contents;  ///< of content_sources, as it was built for
   std::vector<Call> calls;
   std::vector<MemoryFrame> memories;
 };
@@ -52,7 +52,7 @@ class Frame {
   /// Gives back the memory and what dynamic kernels made.
   void release();
 
-  RunEnv env;                ///< kernels keep pointers to it
+  RunEnv env;  ///< kernels keep pointers to it
   uint64_t last_used = 0;
   std::vector<Shape> input_dims;
 
@@ -74,8 +74,8 @@ class Frame {
   std::vector<RuntimeValue*> pointers_;
   std::vector<StepArgs> args_;
   std::vector<SegmentFrame> segments_;
-  std::vector<char> evaluated_;     ///< slot has its elements when the frame is built
-  std::vector<int64_t> offset_;     ///< of roots placed in the segment being built; -1 otherwise
+  std::vector<char> evaluated_;  ///< slot has its elements when the frame is built
+  std::vector<int64_t> offset_;  ///< of roots placed in the segment being built; -1 otherwise
   std::vector<size_t> size_;
   std::vector<OffsetAllocator> offsets_;  ///< one a memory
 };

@@ -61,10 +61,14 @@ std::span<const int64_t> shape(const Handle& value) { return value_of(value).ten
 size_t size(const Handle& value) {
   const RuntimeValue& inner = value_of(value);
   switch (inner.kind) {
-    case RuntimeValue::Kind::tensor: return static_cast<size_t>(inner.tensor.size());
-    case RuntimeValue::Kind::sequence: return inner.items->size();
-    case RuntimeValue::Kind::map: return static_cast<size_t>(inner.map->keys.size());
-    case RuntimeValue::Kind::none: break;
+    case RuntimeValue::Kind::tensor:
+      return static_cast<size_t>(inner.tensor.size());
+    case RuntimeValue::Kind::sequence:
+      return inner.items->size();
+    case RuntimeValue::Kind::map:
+      return static_cast<size_t>(inner.map->keys.size());
+    case RuntimeValue::Kind::none:
+      break;
   }
   return 0;
 }
@@ -111,8 +115,7 @@ std::vector<std::string> providers(const Handle& session) { return session_of(se
 std::vector<std::array<std::string, 3>> placement(const Handle& session) {
   std::vector<std::array<std::string, 3>> rows;
   auto executable = session_of(session).executable();
-  for (const NodePlacement& node : executable->placement.nodes)
-    rows.push_back({node.name, node.op, node.provider});
+  for (const NodePlacement& node : executable->placement.nodes) rows.push_back({node.name, node.op, node.provider});
   return rows;
 }
 

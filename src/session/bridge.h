@@ -37,8 +37,9 @@ struct Info {
 
 // Every function throws Failure.
 Handle make_none();
-Handle make_tensor(int type, void* elements, size_t count, std::span<const int64_t> shape);  ///< null elements: allocate
-int kind(const Handle& value);  ///< as RuntimeValue::Kind
+Handle make_tensor(int type, void* elements, size_t count,
+                   std::span<const int64_t> shape);  ///< null elements: allocate
+int kind(const Handle& value);                       ///< as RuntimeValue::Kind
 int type(const Handle& value);
 std::span<const int64_t> shape(const Handle& value);
 size_t size(const Handle& value);

@@ -116,8 +116,9 @@ class Builder {
     if (options_.optimized_model_path.empty()) return;
     for (Node& node : model_.graph->nodes)
       if (is_marked(node) || node.is("Group", "epona"))
-        fail(Code::invalid_argument, "an optimized model can be written only when every node runs on CPUExecutionProvider; ",
-             describe(node), " does not");
+        fail(Code::invalid_argument,
+             "an optimized model can be written only when every node runs on CPUExecutionProvider; ", describe(node),
+             " does not");
     save_model(model_, *model_.graph, options_.optimized_model_path);
   }
 
@@ -159,7 +160,8 @@ class Builder {
     }
     if (inside > 0)
       log(Severity::warning, log_threshold(options_), options_.log_id,
-          cat(inside, " Memcpy nodes are added to the graph ", plan.name, ": it is split between memories, and these values are "
+          cat(inside, " Memcpy nodes are added to the graph ", plan.name,
+              ": it is split between memories, and these values are "
               "copied in every run. The placement report names them."));
   }
 
@@ -214,8 +216,10 @@ class Builder {
     if (config_value(options_, "session.disable_cpu_ep_fallback") == "1")
       for (const NodePlacement& node : result_->placement.nodes)
         if (node.provider == cpu()->name())
-          fail(Code::fail, "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU "
-                           "EP has been explicitly disabled by the user.\n", to_table(report));
+          fail(Code::fail,
+               "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU "
+               "EP has been explicitly disabled by the user.\n",
+               to_table(report));
     check_required(report);
   }
 
@@ -233,14 +237,16 @@ class Builder {
         if (error != std::errc() || at != end || !(least >= 0 && least <= 1)) colon = 0;
       }
       if (!find_provider(name) || colon == 0)
-        fail(Code::invalid_argument, "session.require_placement is '", one, "'; expected PROVIDER:SHARE with a share of "
-             "FLOPs from 0 to 1.", find_provider(name) ? "" : suggest_provider(name));
+        fail(Code::invalid_argument, "session.require_placement is '", one,
+             "'; expected PROVIDER:SHARE with a share of "
+             "FLOPs from 0 to 1.",
+             find_provider(name) ? "" : suggest_provider(name));
       double share = 0;
       for (const ProviderShare& each : result_->placement.shares())
         if (each.provider == name) share = each.flop_share;
       if (share < least)
-        fail(Code::fail, "session.require_placement asks for at least ", least * 100, "% of the FLOPs on ", name, "; it has ",
-             share * 100, "%.\n", to_table(report));
+        fail(Code::fail, "session.require_placement asks for at least ", least * 100, "% of the FLOPs on ", name,
+             "; it has ", share * 100, "%.\n", to_table(report));
     }
   }
 

@@ -63,8 +63,9 @@ const void* Value::raw() const { return bridge::data(impl_->handle); }
 void* Value::checked_data(ElementType wanted) const {
   bool sixteen = wanted == ElementType::uint16 && (type() == ElementType::float16 || type() == ElementType::bfloat16);
   if (kind() != Kind::tensor || (type() != wanted && !sixteen))
-    throw Error(2, "data<T>() of another element type: the tensor has type " + std::to_string(static_cast<int>(type())) +
-                       ", asked for " + std::to_string(static_cast<int>(wanted)));
+    throw Error(2, "data<T>() of another element type: the tensor has type " +
+                       std::to_string(static_cast<int>(type())) + ", asked for " +
+                       std::to_string(static_cast<int>(wanted)));
   return bridge::data(impl_->handle);
 }
 
@@ -95,10 +96,9 @@ struct Session::Impl {
   std::vector<ValueInfo> inputs, outputs;
 
   Impl(const std::string* path, std::span<const std::byte> bytes, const SessionOptions& options) {
-    bridge::Options inner{options.threads,          options.optimization_level,
-                          options.log_severity,     options.optimized_model_path,
-                          options.dims,             options.config,
-                          options.providers};
+    bridge::Options inner{
+        options.threads, options.optimization_level, options.log_severity, options.optimized_model_path, options.dims,
+        options.config,  options.providers};
     handle = translated([&] { return bridge::open(path, bytes, inner); });
     inputs = infos(bridge::inputs(handle));
     outputs = infos(bridge::outputs(handle));

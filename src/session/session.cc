@@ -48,8 +48,8 @@ void Session::initialize() try {
   }
   init_isa();
   if (options_.log_severity > 4)
-    fail(Code::runtime_exception, "Invalid session log severity level. Not a valid severity value: ",
-         options_.log_severity);
+    fail(Code::runtime_exception,
+         "Invalid session log severity level. Not a valid severity value: ", options_.log_severity);
   for (const std::string& warning : model_.warnings)
     log(Severity::warning, log_threshold(options_), options_.log_id, warning);
   for (const std::string& warning : unknown_config_keys(options_))

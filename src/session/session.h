@@ -39,7 +39,8 @@ class Session {
   /// What runs now: providers, placement, passes, plan.
   std::shared_ptr<const Executable> executable() const;
   std::vector<std::string> providers() const;  ///< the active ones, in order
-  std::vector<std::pair<std::string, OptionMap>> provider_options() const;  ///< every effective value of the active ones
+  std::vector<std::pair<std::string, OptionMap>> provider_options()
+      const;  ///< every effective value of the active ones
   /// Places and plans the model anew, from memory. On an error the session stays as it was; runs in flight finish on the
   /// old plan.
   void set_providers(std::vector<ProviderRequest> requests);

@@ -27,8 +27,8 @@ std::string plain_key(std::string key) {
   if (list.empty()) list = "none";
   if (found)
     fail(Code::invalid_argument, "option '", key, "' cannot be changed while the session lives; these can: ", list);
-  fail(Code::invalid_argument, "no active provider has an option '", key, "' that can be changed while the session lives.",
-       did_you_mean(key, live), " Those that can: ", list);
+  fail(Code::invalid_argument, "no active provider has an option '", key,
+       "' that can be changed while the session lives.", did_you_mean(key, live), " Those that can: ", list);
 }
 
 }  // namespace
@@ -101,8 +101,7 @@ void Session::set_dynamic_options(const OptionMap& options) {
   SessionOptions next = options_;
   next.optimized_model_path.clear();
   next.providers.clear();
-  for (const ActiveProvider& active : now->providers)
-    next.providers.push_back({active.def->name, given_now(active)});
+  for (const ActiveProvider& active : now->providers) next.providers.push_back({active.def->name, given_now(active)});
   bool replan = false;
   for (const Change& change : changes) {
     auto request = std::find_if(next.providers.begin(), next.providers.end(),

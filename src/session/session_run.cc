@@ -14,21 +14,30 @@ bool kind_matches(const Type& type, const RuntimeValue& value) {
   using Kind = RuntimeValue::Kind;
   switch (type.kind) {
     case Type::Kind::tensor:
-    case Type::Kind::sparse: return value.kind == Kind::tensor;
-    case Type::Kind::sequence: return value.kind == Kind::sequence;
-    case Type::Kind::map: return value.kind == Kind::map;
-    case Type::Kind::optional: return value.kind == Kind::none || (type.inner && kind_matches(*type.inner, value));
-    case Type::Kind::unknown: return true;
+    case Type::Kind::sparse:
+      return value.kind == Kind::tensor;
+    case Type::Kind::sequence:
+      return value.kind == Kind::sequence;
+    case Type::Kind::map:
+      return value.kind == Kind::map;
+    case Type::Kind::optional:
+      return value.kind == Kind::none || (type.inner && kind_matches(*type.inner, value));
+    case Type::Kind::unknown:
+      return true;
   }
   return false;
 }
 
 const char* kind_text(const RuntimeValue& value) {
   switch (value.kind) {
-    case RuntimeValue::Kind::none: return "nothing";
-    case RuntimeValue::Kind::tensor: return "a tensor";
-    case RuntimeValue::Kind::sequence: return "a sequence";
-    case RuntimeValue::Kind::map: return "a map";
+    case RuntimeValue::Kind::none:
+      return "nothing";
+    case RuntimeValue::Kind::tensor:
+      return "a tensor";
+    case RuntimeValue::Kind::sequence:
+      return "a sequence";
+    case RuntimeValue::Kind::map:
+      return "a map";
   }
   return "";
 }

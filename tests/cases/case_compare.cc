@@ -8,11 +8,16 @@ namespace {
 
 double default_tolerance(DataType type) {
   switch (type) {
-    case DataType::float16: return 1e-3;
-    case DataType::bfloat16: return 8e-3;
-    case DataType::float32: return 1e-5;
-    case DataType::float64: return 1e-7;
-    default: return 0;
+    case DataType::float16:
+      return 1e-3;
+    case DataType::bfloat16:
+      return 8e-3;
+    case DataType::float32:
+      return 1e-5;
+    case DataType::float64:
+      return 1e-7;
+    default:
+      return 0;
   }
 }
 
@@ -20,7 +25,8 @@ std::string text_of(const Tensor& tensor, int64_t i) {
   if (tensor.type == DataType::string) return "\"" + tensor.as<std::string>()[i] + "\"";
   int64_t from = i / 4 * 4;
   std::string text[4];
-  convert_elements(tensor.type, static_cast<char*>(tensor.data) + static_cast<size_t>(from) * type_bits(tensor.type) / 8,
+  convert_elements(tensor.type,
+                   static_cast<char*>(tensor.data) + static_cast<size_t>(from) * type_bits(tensor.type) / 8,
                    DataType::string, text, 0, i - from + 1);
   return text[i - from];
 }
@@ -63,8 +69,10 @@ const char* kind_name(RuntimeValue::Kind kind) {
 std::string compare(const RuntimeValue& wanted, const RuntimeValue& found, double tolerance) {
   if (wanted.kind != found.kind) return cat("expected a ", kind_name(wanted.kind), ", found a ", kind_name(found.kind));
   switch (wanted.kind) {
-    case RuntimeValue::Kind::none: return "";
-    case RuntimeValue::Kind::tensor: return compare_tensors(wanted.tensor, found.tensor, tolerance);
+    case RuntimeValue::Kind::none:
+      return "";
+    case RuntimeValue::Kind::tensor:
+      return compare_tensors(wanted.tensor, found.tensor, tolerance);
     case RuntimeValue::Kind::map: {
       std::string keys = compare_tensors(wanted.map->keys, found.map->keys, 0);
       return keys.empty() ? compare_tensors(wanted.map->values, found.map->values, tolerance) : "keys: " + keys;

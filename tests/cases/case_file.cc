@@ -198,7 +198,8 @@ void apply(Case& c, const std::string& key, const std::string& rest) {
 }
 
 bool is_key(const std::string& word) {
-  static constexpr std::string_view kKeys[] = {"case", "model", "feed", "want", "tolerance", "fails", "keep", "becomes"};
+  static constexpr std::string_view kKeys[] = {"case",      "model", "feed", "want",
+                                               "tolerance", "fails", "keep", "becomes"};
   return std::find(std::begin(kKeys), std::end(kKeys), word) != std::end(kKeys);
 }
 

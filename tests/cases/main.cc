@@ -99,7 +99,8 @@ std::string run_wanted(const Case& c, const Session& session) {
 /// Empty when the case passes, else what went wrong.
 std::string run_case(const Case& c, OptLevel level, const std::string& provider = "") {
   fs::path saved;
-  if (provider.empty() && (c.keep || !c.becomes.empty())) saved = fs::temp_directory_path() / cat("epona_case_", getpid(), ".onnx");
+  if (provider.empty() && (c.keep || !c.becomes.empty()))
+    saved = fs::temp_directory_path() / cat("epona_case_", getpid(), ".onnx");
   std::string problem;
   try {
     std::string bytes = parse_model(c.model);
@@ -128,10 +129,14 @@ std::string run_case(const Case& c, OptLevel level, const std::string& provider 
 
 const char* level_name(OptLevel level) {
   switch (level) {
-    case OptLevel::none: return "none";
-    case OptLevel::basic: return "basic";
-    case OptLevel::extended: return "extended";
-    default: return "all";
+    case OptLevel::none:
+      return "none";
+    case OptLevel::basic:
+      return "basic";
+    case OptLevel::extended:
+      return "extended";
+    default:
+      return "all";
   }
 }
 
@@ -180,7 +185,8 @@ int run_files(const std::vector<std::string>& files, const Settings& settings) {
         if (auto problem = run_case(c, level, provider); !problem.empty())
           problems[problem] += cat(problems[problem].empty() ? "" : " ", provider, "/", level_name(level));
     for (auto& [problem, where] : problems)
-      std::printf("FAILED %s:%d: %s: %s [%s]\n", c.file.c_str(), c.line, c.name.c_str(), problem.c_str(), where.c_str());
+      std::printf("FAILED %s:%d: %s: %s [%s]\n", c.file.c_str(), c.line, c.name.c_str(), problem.c_str(),
+                  where.c_str());
     ++(problems.empty() ? passed : failed);
   }
   std::printf("%d passed, %d failed\n", passed, failed);

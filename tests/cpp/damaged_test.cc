@@ -27,36 +27,44 @@ void refused(const std::string& text, const char* part) {
 
 // libonnx 1.23.2 reads the type of a value that nothing defines.
 TEST(Damaged, UndefinedInputsOfTrustingInferenceFunctions) {
-  refused(R"(<ir_version: 10, opset_import: ["" : 20]> g (string[N] x) => (bool[N] y) { y = RegexFullMatch<pattern = "a">(z) })",
-          "z");
-  refused(R"(<ir_version: 10, opset_import: ["" : 22]> g (int32[2,2] x) => (double[2,2] y) { y = EyeLike<dtype = 11>(z) })",
-          "z");
+  refused(
+      R"(<ir_version: 10, opset_import: ["" : 20]> g (string[N] x) => (bool[N] y) { y = RegexFullMatch<pattern = "a">(z) })",
+      "z");
+  refused(
+      R"(<ir_version: 10, opset_import: ["" : 22]> g (int32[2,2] x) => (double[2,2] y) { y = EyeLike<dtype = 11>(z) })",
+      "z");
   for (int version : {1, 2, 4})
-    refused(cat(R"(<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : )", version, R"(]>
+    refused(
+        cat(R"(<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : )", version, R"(]>
       g (string[1] x) => (int64[1] y) {
         y = ai.onnx.ml.LabelEncoder<)",
-                version == 1 ? R"(classes_strings = ["a"])" : R"(keys_strings = ["a"], values_int64s = [1])", R"(>(z) })"),
-            "z");
+            version == 1 ? R"(classes_strings = ["a"])" : R"(keys_strings = ["a"], values_int64s = [1])", R"(>(z) })"),
+        "z");
   refused(R"(<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 1]>
-    g (string[1] x) => (int64[1] y) { y = ai.onnx.ml.DictVectorizer<string_vocabulary = ["a"]>(z) })", "z");
+    g (string[1] x) => (int64[1] y) { y = ai.onnx.ml.DictVectorizer<string_vocabulary = ["a"]>(z) })",
+          "z");
   refused(R"(<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 5]>
     g (float[2,1] x) => (float[2,1] y) { y = ai.onnx.ml.TreeEnsemble<n_targets = 1, tree_roots = [0],
       nodes_featureids = [0], nodes_modes = uint8[1] {0}, nodes_splits = float[1] {0.5}, nodes_truenodeids = [0],
       nodes_trueleafs = [1], nodes_falsenodeids = [1], nodes_falseleafs = [1], leaf_targetids = [0, 0],
-      leaf_weights = float[2] {1, 2}>(z) })", "z");
+      leaf_weights = float[2] {1, 2}>(z) })",
+          "z");
 }
 
 TEST(Damaged, KeysOfTheWrongRank) {
   refused(R"(<ir_version: 10, opset_import: ["" : 18, "com.microsoft" : 1]>
     g (float[2,3,8] q, float[2] k, float[2,5,6] v) => (float[2,3,6] y) {
-      y = com.microsoft.MultiHeadAttention<num_heads = 2>(q, k, v) })", "MultiHeadAttention");
+      y = com.microsoft.MultiHeadAttention<num_heads = 2>(q, k, v) })",
+          "MultiHeadAttention");
 }
 
 // libonnx 1.23.2 stands still at a character that is no label.
 TEST(Damaged, EinsumEquationsWithOtherCharacters) {
   for (const char* equation : {"i.j,jk->ik", "ij,j1->i", "......ij,jk", ".,jk"})
     refused(cat(R"(<ir_version: 8, opset_import: ["" : 17]> g (float[2,2] a, float[2,2] b) => (float[2,2] y) {
-      y = Einsum<equation = ")", equation, R"(">(a, b) })"), "");
+      y = Einsum<equation = ")",
+                equation, R"(">(a, b) })"),
+            "");
 }
 
 #ifndef EPONA_SANITIZED

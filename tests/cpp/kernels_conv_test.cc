@@ -20,12 +20,18 @@ struct Case {
 
 double activated(const Activation& a, double v) {
   switch (a.kind) {
-    case ActivationKind::relu: return std::max(v, 0.0);
-    case ActivationKind::clip: return std::clamp<double>(v, a.a, a.b);
-    case ActivationKind::leaky_relu: return v < 0 ? a.a * v : v;
-    case ActivationKind::hard_swish: return v * std::clamp(a.a * v + a.b, 0.0, 1.0);
-    case ActivationKind::silu: return v / (1 + std::exp(-v));
-    default: return v;
+    case ActivationKind::relu:
+      return std::max(v, 0.0);
+    case ActivationKind::clip:
+      return std::clamp<double>(v, a.a, a.b);
+    case ActivationKind::leaky_relu:
+      return v < 0 ? a.a * v : v;
+    case ActivationKind::hard_swish:
+      return v * std::clamp(a.a * v + a.b, 0.0, 1.0);
+    case ActivationKind::silu:
+      return v / (1 + std::exp(-v));
+    default:
+      return v;
   }
 }
 
@@ -100,9 +106,9 @@ void check(const Conv& conv, const Case& c, bool from_planes, double tolerance, 
   const auto expected = reference(c, x, w, bias, residual, largest);
   double worst = 0;
   for (size_t i = 0; i < y.size(); ++i) worst = std::max(worst, std::abs(y[i] - expected[i]));
-  EXPECT_LE(worst / largest, tolerance) << p.in_channels << "->" << p.out_channels << " groups " << p.groups << " kernel "
-                                        << p.kernel_h << 'x' << p.kernel_w << " image " << m.in_h << 'x' << m.in_w
-                                        << " threads " << threads << " isa " << isa_name();
+  EXPECT_LE(worst / largest, tolerance) << p.in_channels << "->" << p.out_channels << " groups " << p.groups
+                                        << " kernel " << p.kernel_h << 'x' << p.kernel_w << " image " << m.in_h << 'x'
+                                        << m.in_w << " threads " << threads << " isa " << isa_name();
 }
 
 Case random_case(Random& random, int64_t kernel) {
@@ -117,8 +123,12 @@ Case random_case(Random& random, int64_t kernel) {
     p.dilation_h = static_cast<int>(random.pick({1, 1, 2}));
     p.dilation_w = static_cast<int>(random.pick({1, 1, 3}));
   }
-  const Activation activations[] = {{}, Activation::relu(), Activation::clip(-0.5f, 2), Activation::leaky_relu(0.1f),
-                                    Activation::hard_swish(), Activation::silu()};
+  const Activation activations[] = {{},
+                                    Activation::relu(),
+                                    Activation::clip(-0.5f, 2),
+                                    Activation::leaky_relu(0.1f),
+                                    Activation::hard_swish(),
+                                    Activation::silu()};
   p.activation = activations[random.below(6)];
   p.residual_last = random.flip();
   c.bias = random.flip();

@@ -52,12 +52,24 @@ std::string mutate(std::string bytes, std::mt19937& random) {
   const bool same_length = random() % 4 != 0;
   for (unsigned n = same_length ? 1 : 1 + random() % 4; n > 0; --n) {
     switch (same_length ? random() % 2 : random() % 7) {
-      case 0: bytes[at()] ^= static_cast<char>(1u << random() % 8); break;
-      case 1: bytes[at()] = static_cast<char>(random()); break;
-      case 2: bytes.resize(at()); break;
-      case 3: bytes.insert(at(), 1 + random() % 8, static_cast<char>(random())); break;
-      case 4: bytes.erase(at(), 1 + random() % 8); break;
-      case 5: bytes[at()] = static_cast<char>(0xff); break;
+      case 0:
+        bytes[at()] ^= static_cast<char>(1u << random() % 8);
+        break;
+      case 1:
+        bytes[at()] = static_cast<char>(random());
+        break;
+      case 2:
+        bytes.resize(at());
+        break;
+      case 3:
+        bytes.insert(at(), 1 + random() % 8, static_cast<char>(random()));
+        break;
+      case 4:
+        bytes.erase(at(), 1 + random() % 8);
+        break;
+      case 5:
+        bytes[at()] = static_cast<char>(0xff);
+        break;
       case 6: {
         size_t from = at(), count = random() % 32;
         bytes.insert(at(), bytes.substr(from, count));

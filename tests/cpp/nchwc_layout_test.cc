@@ -26,12 +26,13 @@ class Model {
       const float v = low + (high - low) * (random_.value() + 1) / 2;
       values += (i ? ", " : "") + std::to_string(v);
     }
-    constants_ += std::string(constants_.empty() ? "" : ", ") + "float[" + shape_text(shape) + "] " + name + " = {" + values + "}";
+    constants_ += std::string(constants_.empty() ? "" : ", ") + "float[" + shape_text(shape) + "] " + name + " = {" +
+                  values + "}";
     return *this;
   }
   std::string text(const std::string& outputs, const std::string& body) const {
-    return "<ir_version: 8, opset_import: [\"\" : 17]> g (" + inputs_ + ") => (" + outputs + ") <" + constants_ + "> { " +
-           body + " }";
+    return "<ir_version: 8, opset_import: [\"\" : 17]> g (" + inputs_ + ") => (" + outputs + ") <" + constants_ +
+           "> { " + body + " }";
   }
 
  private:
@@ -107,12 +108,16 @@ TEST(NchwcLayout, ImagesOfOneColumn) {
   const std::string body =
       "c0 = Conv<pads = [2,0,1,0], strides = [2,1]>(x, w0, b) c1 = Conv<group = 48, pads = [2,0,2,0], dilations = [2,1]>(c0, w1)"
       "c2 = Conv<group = 2>(c1, w2) y = Relu(c2)";
-  EXPECT_GT(compare(m.text("float[N,C,I,J] y", body), {{1, 24, 77, 1}, {2, 24, 40, 1}, {1, 24, 33, 5}, {1, 24, 9, 1}}), 0);
+  EXPECT_GT(compare(m.text("float[N,C,I,J] y", body), {{1, 24, 77, 1}, {2, 24, 40, 1}, {1, 24, 33, 5}, {1, 24, 9, 1}}),
+            0);
 }
 
 TEST(NchwcLayout, SqueezeAndExcite) {
   Model m("float[N,16,H,W] x");
-  m.constant("w", {40, 16, 1, 1}).constant("d", {8, 40, 1, 1}).constant("u", {40, 8, 1, 1}).constant("k", {40, 1, 3, 3});
+  m.constant("w", {40, 16, 1, 1})
+      .constant("d", {8, 40, 1, 1})
+      .constant("u", {40, 8, 1, 1})
+      .constant("k", {40, 1, 3, 3});
   const std::string body =
       "c = Conv(x, w) e = Conv<group = 40, pads = [1,1,1,1]>(c, k) p = ReduceMean<axes = [2,3]>(e) q = Conv(p, d)"
       "r = Relu(q) t = Conv(r, u) s = HardSigmoid<alpha = 0.2, beta = 0.5>(t) y = Mul(e, s)";
@@ -143,7 +148,8 @@ TEST(NchwcLayout, LeavesAloneWhatItCannotDo) {
   {
     Model m("float[1,16,5,5] x");  // weights that are computed
     m.constant("w", {16, 16, 3, 3});
-    EXPECT_EQ(compare(m.text("float[1,16,3,3] y", "z = ReduceMean(x) v = Mul(w, z) y = Conv(x, v)"), {{1, 16, 5, 5}}), 0);
+    EXPECT_EQ(compare(m.text("float[1,16,3,3] y", "z = ReduceMean(x) v = Mul(w, z) y = Conv(x, v)"), {{1, 16, 5, 5}}),
+              0);
   }
   {
     Model m("float[1,16,5,5,5] x");  // three spatial dims

@@ -126,9 +126,9 @@ class FuseDynamicConv : public ::testing::Test {
  protected:
   int run(const std::string& body) {
     Random random(4);
-    const std::string constants = "int8[3,2,3] w = {" + bytes_text(random, 18) + "}, float ws = {0.01}, int8 wz = {2}, " +
-                                  "int32[1,3,1] b = {100,-200,300}, int32[1,1,5] row = {1,2,3,4,5}, " +
-                                  "float[3,1] scales = {1,2,3}";
+    const std::string constants =
+        "int8[3,2,3] w = {" + bytes_text(random, 18) + "}, float ws = {0.01}, int8 wz = {2}, " +
+        "int32[1,3,1] b = {100,-200,300}, int32[1,1,5] row = {1,2,3,4,5}, " + "float[3,1] scales = {1,2,3}";
     return check("float[1,2,7] image) => (float[1,3,5] y", constants, "q, s, z = DynamicQuantizeLinear(image) " + body,
                  "fuse_dynamic_conv");
   }

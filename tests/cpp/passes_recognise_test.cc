@@ -46,9 +46,10 @@ int check(const std::string& io, const std::string& constants, const std::string
 }
 
 int gelu(const std::string& body, const std::string& io = "float[N,8] x) => (float[N,8] y") {
-  return check(io, "float half = {0.5}, float one = {1}, float root = {1.41421356}, float inverse = {0.70710678}, "
-                   "float k = {0.044715}, float three = {3}, float c = {0.79788456}, float other = {0.6}, "
-                   "float[1,1,1] tall = {0.5}",
+  return check(io,
+               "float half = {0.5}, float one = {1}, float root = {1.41421356}, float inverse = {0.70710678}, "
+               "float k = {0.044715}, float three = {3}, float c = {0.79788456}, float other = {0.6}, "
+               "float[1,1,1] tall = {0.5}",
                body, "fuse_gelu");
 }
 
@@ -76,14 +77,16 @@ TEST(FuseGelu, keeps_what_is_not_gelu) {
 }
 
 int norm(const std::string& body, const std::string& io = "float[N,4] x) => (float[N,4] y") {
-  return check(io, "float two = {2}, float eps = {0.001}, float[4] scale = {1,2,3,4}, float[4] bias = {0.5,0,-0.5,1}, "
-                   "float[2] wide = {3,5}, float[1] unit = {3}, float[1,1,4] tall = {1,2,3,4}",
+  return check(io,
+               "float two = {2}, float eps = {0.001}, float[4] scale = {1,2,3,4}, float[4] bias = {0.5,0,-0.5,1}, "
+               "float[2] wide = {3,5}, float[1] unit = {3}, float[1,1,4] tall = {1,2,3,4}",
                body, "fuse_layer_norm");
 }
 const std::string kCentred =
     "m = ReduceMean<axes = [-1]>(x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean<axes = [-1]>(q) e = Add(v, eps) "
     "s = Sqrt(e) n = Div(d, s) ";
-const std::string kRms = "q = Mul(x, x) v = ReduceMean<axes = [1]>(q) e = Add(eps, v) s = Sqrt(e) r = Reciprocal(s) n = Mul(x, r) ";
+const std::string kRms =
+    "q = Mul(x, x) v = ReduceMean<axes = [1]>(q) e = Add(eps, v) s = Sqrt(e) r = Reciprocal(s) n = Mul(x, r) ";
 
 TEST(FuseLayerNorm, layer_and_rms) {
   EXPECT_EQ(norm(kCentred + "t = Mul(n, scale) y = Add(t, bias)"), 1);
@@ -106,8 +109,9 @@ int attention(const std::string& body, const std::string& io) {
 
 TEST(FuseAttention, layouts_and_masks) {
   const std::string heads_last = "float[B,5,3,4] q, float[B,6,3,4] k, float[B,6,3,7] v";
-  const std::string split = "a = Transpose<perm = [0,2,1,3]>(q) b = Transpose<perm = [0,2,3,1]>(k) "
-                            "c = Transpose<perm = [0,2,1,3]>(v) s = MatMul(a, b) ";
+  const std::string split =
+      "a = Transpose<perm = [0,2,1,3]>(q) b = Transpose<perm = [0,2,3,1]>(k) "
+      "c = Transpose<perm = [0,2,1,3]>(v) s = MatMul(a, b) ";
   const std::string join = "p = Softmax<axis = -1>(t) o = MatMul(p, c) y = Transpose<perm = [0,2,1,3]>(o)";
   EXPECT_EQ(attention(split + "t = Mul(s, scale) " + join, heads_last + ") => (float[B,5,3,7] y"), 1);
   EXPECT_EQ(attention(split + "u = Div(s, divisor) t = Add(u, m) " + join,

@@ -116,8 +116,8 @@ TEST(FuseWeightTranspose, KeepsOtherUses) {
     EXPECT_EQ(outcome.rewrites, 0) << body;
     EXPECT_LT(outcome.error, 1e-5) << body;
   }
-  const Outcome output = transpose_case("float[A,B,256] x) => (float[C,D,E] y, float[F,G] t",
-                                        "t = Transpose(w) y = MatMul(x, t)");
+  const Outcome output =
+      transpose_case("float[A,B,256] x) => (float[C,D,E] y, float[F,G] t", "t = Transpose(w) y = MatMul(x, t)");
   EXPECT_EQ(output.rewrites, 0);
   EXPECT_EQ(output.error < 1e-5, true);
 }
@@ -183,7 +183,8 @@ TEST(FuseFourBitWeight, Products) {
   expect_fused({true, {6, 64}, {6}, "axis = 0"}, turned);
   const std::string matrices = "float[A,64] x) => (float[C,D] y";
   expect_fused({}, "y = Gemm(x, d, b)", matrices, Shape{1, 64});
-  expect_fused({true, {6, 64}, {6, 2}, "axis = 1, block_size = 32"}, "y = Gemm<transB = 1>(x, d)", matrices, Shape{3, 64});
+  expect_fused({true, {6, 64}, {6, 2}, "axis = 1, block_size = 32"}, "y = Gemm<transB = 1>(x, d)", matrices,
+               Shape{3, 64});
 }
 
 TEST(FuseFourBitWeight, Embeddings) {
@@ -201,16 +202,18 @@ TEST(FuseFourBitWeight, KeepsWhatItCannotExpress) {
     Shape x = Shape{2, 3, 64};
   };
   const std::vector<Case> cases = {
-      {{true, {64, 6}, {64}, "axis = 0"}, "y = MatMul(x, d)"},                          // a scale for each k
-      {{true, {64, 32}, {64, 2}, "axis = 1, block_size = 16"}, "y = MatMul(x, d)"},     // blocks along n
-      {{true, {64, 6}, {8, 6}, "axis = 0, block_size = 8"}, "y = MatMul(x, d)"},        // small blocks
-      {{}, "p = MatMul(x, d) q = ReduceSum<keepdims = 0>(d) y = Add(p, q)"},            // another reader
-      {{}, "y = MatMul(x, d)", "float[A,B,64] x) => (float[C,D,E] y, float[F,G] d"},    // an output
+      {{true, {64, 6}, {64}, "axis = 0"}, "y = MatMul(x, d)"},                        // a scale for each k
+      {{true, {64, 32}, {64, 2}, "axis = 1, block_size = 16"}, "y = MatMul(x, d)"},   // blocks along n
+      {{true, {64, 6}, {8, 6}, "axis = 0, block_size = 8"}, "y = MatMul(x, d)"},      // small blocks
+      {{}, "p = MatMul(x, d) q = ReduceSum<keepdims = 0>(d) y = Add(p, q)"},          // another reader
+      {{}, "y = MatMul(x, d)", "float[A,B,64] x) => (float[C,D,E] y, float[F,G] d"},  // an output
       {{}, "y = Gemm<alpha = 0.5>(x, d)", matrices, Shape{3, 64}},
       {{}, "y = Gemm<beta = 0.5>(x, d, b)", matrices, Shape{3, 64}},
       {{}, "y = Gemm(x, d, b2)", matrices, Shape{3, 64}},
       {{true, {64, 64}, {2, 64}, "axis = 0, block_size = 32"}, "y = Gemm<transB = 1>(x, d)", matrices, Shape{3, 64}},
-      {{true, {64, 64}, {2, 64}, "axis = 0, block_size = 32"}, "y = MatMul(d, x)", "float[64,64] x) => (float[C,D] y",
+      {{true, {64, 64}, {2, 64}, "axis = 0, block_size = 32"},
+       "y = MatMul(d, x)",
+       "float[64,64] x) => (float[C,D] y",
        Shape{64, 64}},
   };
   for (const Case& c : cases) {

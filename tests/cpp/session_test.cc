@@ -155,7 +155,8 @@ g (float[N] x, int64[R] shape) => (float y, int64[A,B] found) {
   found = NonZero(twice)
 })");
   for (auto dims : {std::vector<int64_t>{2, 3}, {3, 2}, {6, 1}}) {
-    std::vector<RuntimeValue> in{floats({6}, {0, 1, 0, 2, 3, 0}), Tensor::of<int64_t>({2}, std::span<const int64_t>(dims))};
+    std::vector<RuntimeValue> in{floats({6}, {0, 1, 0, 2, 3, 0}),
+                                 Tensor::of<int64_t>({2}, std::span<const int64_t>(dims))};
     std::vector<RuntimeValue> out(2);
     session.run_positional(in, out);
     EXPECT_EQ(out[0].tensor.shape, Shape(dims));
@@ -256,7 +257,8 @@ g (int64 trips, float[2] x) => (float[2] last, float[K,2] all) {
   for (int64_t trips : {0, 1, 3}) {
     std::vector<RuntimeValue> in{Tensor::scalar<int64_t>(trips), floats({2}, {1, 2})}, out(2);
     session.run_positional(in, out);
-    EXPECT_EQ(read(out[0]), (std::vector<float>{1.0f + static_cast<float>(trips), 2.0f + 2 * static_cast<float>(trips)}));
+    EXPECT_EQ(read(out[0]),
+              (std::vector<float>{1.0f + static_cast<float>(trips), 2.0f + 2 * static_cast<float>(trips)}));
     EXPECT_EQ(out[1].tensor.shape, (Shape{trips, 2}));
   }
 }

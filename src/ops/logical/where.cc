@@ -30,11 +30,16 @@ class Where final : public Kernel {
   void run(const RunContext& c) const override {
     if (c.out(0).type == DataType::string) return go<std::string>(c);
     switch (type_bits(c.out(0).type)) {
-      case 8: return go<uint8_t>(c);
-      case 16: return go<uint16_t>(c);
-      case 32: return go<uint32_t>(c);
-      case 64: return go<uint64_t>(c);
-      default: return go<std::complex<double>>(c);
+      case 8:
+        return go<uint8_t>(c);
+      case 16:
+        return go<uint16_t>(c);
+      case 32:
+        return go<uint32_t>(c);
+      case 64:
+        return go<uint64_t>(c);
+      default:
+        return go<std::complex<double>>(c);
     }
   }
 

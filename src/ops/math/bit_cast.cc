@@ -15,8 +15,7 @@ class BitCast final : public Kernel {
   }
   void shapes(ShapeContext& c) const override { c.out(0, c.in(0)); }
   void run(const RunContext& c) const override {
-    if (c.in(0).data != c.out(0).data && c.in(0).size() > 0)
-      std::memcpy(c.out(0).data, c.in(0).data, c.in(0).bytes());
+    if (c.in(0).data != c.out(0).data && c.in(0).size() > 0) std::memcpy(c.out(0).data, c.in(0).data, c.in(0).bytes());
   }
 };
 

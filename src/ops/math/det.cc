@@ -30,8 +30,8 @@ class Det final : public Kernel {
       convert_elements(x.type, static_cast<const char*>(x.data) + static_cast<size_t>(i * n * n) * bytes,
                        DataType::float64, a, 0, n * n);
       const double value = eliminate(a, n);
-      convert_elements(DataType::float64, &value, y.type,
-                       static_cast<char*>(y.data) + static_cast<size_t>(i) * bytes, 0, 1);
+      convert_elements(DataType::float64, &value, y.type, static_cast<char*>(y.data) + static_cast<size_t>(i) * bytes,
+                       0, 1);
     }
   }
 

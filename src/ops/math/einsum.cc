@@ -209,9 +209,7 @@ class Einsum final : public Kernel {
     }
     return order;
   }
-  bool is_native(DataType type) const {
-    return type == compute_ || type == DataType::int32 || type == DataType::int64;
-  }
+  bool is_native(DataType type) const { return type == compute_ || type == DataType::int32 || type == DataType::int64; }
 
   template <class T>
   void go(const RunContext& c) const {
@@ -235,13 +233,12 @@ class Einsum final : public Kernel {
       T *a = take(step.a_size()), *b = take(step.b_size()), *result = take(step.size());
       gather(values, step.a, step.a_order, a);
       gather(other, step.b, step.b_order, b);
-      each_row_block(c.pool(), step.batches, step.rows, step.cols, step.depth,
-                     [&](int64_t batch, int64_t row, int64_t rows) {
-                       multiply<T, T>(rows, step.cols, step.depth,
-                                      {a + (batch * step.rows + row) * step.depth, step.depth, 1},
-                                      {b + batch * step.depth * step.cols, step.cols, 1},
-                                      result + (batch * step.rows + row) * step.cols, step.cols);
-                     });
+      each_row_block(
+          c.pool(), step.batches, step.rows, step.cols, step.depth, [&](int64_t batch, int64_t row, int64_t rows) {
+            multiply<T, T>(rows, step.cols, step.depth, {a + (batch * step.rows + row) * step.depth, step.depth, 1},
+                           {b + batch * step.depth * step.cols, step.cols, 1},
+                           result + (batch * step.rows + row) * step.cols, step.cols);
+          });
       view = step.result;
       values = result;
     }

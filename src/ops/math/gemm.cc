@@ -29,8 +29,7 @@ class Gemm final : public Kernel {
       c.refuse("matrices of shapes ", a, trans_a_ ? " (transposed)" : "", " and ", b, trans_b_ ? " (transposed)" : "",
                " do not multiply");
     Shape out{a[trans_a_ ? 1 : 0], b[trans_b_ ? 0 : 1]};
-    if (c.has(2) && !broadcasts_to(c.in(2), out))
-      c.refuse("C of shape ", c.in(2), " does not broadcast to ", out);
+    if (c.has(2) && !broadcasts_to(c.in(2), out)) c.refuse("C of shape ", c.in(2), " does not broadcast to ", out);
     if (is_half(c.in_type(0)))
       c.workspace(type_bytes(DataType::float32, a.size() + b.size() + out.size() + (c.has(2) ? c.in(2).size() : 0)));
     c.out(0, std::move(out));

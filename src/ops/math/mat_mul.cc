@@ -13,7 +13,8 @@ class MatMul final : public Kernel {
  public:
   explicit MatMul(const NodeInfo& info) {
     DataType type = info.in_type(0);
-    if (!is_half(type) && !contains(List{}, unsigned_of(type))) info.refuse(Code::not_implemented, "element type ", type);
+    if (!is_half(type) && !contains(List{}, unsigned_of(type)))
+      info.refuse(Code::not_implemented, "element type ", type);
   }
   void shapes(ShapeContext& c) const override {
     MatMulDims dims = MatMulDims::of(c.node(), c.in(0), c.in(1));

@@ -16,8 +16,7 @@ class Softmax final : public Kernel {
  public:
   explicit Softmax(const NodeInfo& info) : flatten_(info.opset() < 13) {
     axis_ = info.attr("axis", flatten_ ? 1 : -1);
-    if (!contains(FloatTypes{}, info.in_type(0)))
-      info.refuse(Code::not_implemented, "element type ", info.in_type(0));
+    if (!contains(FloatTypes{}, info.in_type(0))) info.refuse(Code::not_implemented, "element type ", info.in_type(0));
   }
   void shapes(ShapeContext& c) const override {
     const Shape& in = c.in(0);

@@ -26,9 +26,9 @@ class Stft final : public Kernel {
     if (step <= 0) c.refuse("frame_step ", step, " is not positive");
     const int64_t frames = x[1] < length ? 0 : (x[1] - length) / step + 1;
     const Fft fft(length);
-    c.workspace(type_bytes(DataType::complex128,
-                           checked_add(fft.table_size() + length,
-                                       checked_mul(kTasks, checked_add(length, fft.scratch_size())))));
+    c.workspace(type_bytes(
+        DataType::complex128,
+        checked_add(fft.table_size() + length, checked_mul(kTasks, checked_add(length, fft.scratch_size())))));
     c.out(0, Shape{x[0], frames, onesided_ ? length / 2 + 1 : length, 2});
   }
   void run(const RunContext& c) const override {
@@ -36,8 +36,7 @@ class Stft final : public Kernel {
     Tensor& y = c.out(0);
     if (y.size() == 0) return;
     const int64_t signal = x.shape[1], parts = x.shape.rank() == 3 ? x.shape[2] : 1;
-    const int64_t length =
-        frame_length(c, c.has(3) ? &c.in(3) : nullptr, c.has(2) ? &c.in(2).shape : nullptr, signal);
+    const int64_t length = frame_length(c, c.has(3) ? &c.in(3) : nullptr, c.has(2) ? &c.in(2).shape : nullptr, signal);
     const int64_t step = one_int(c, c.in(1), "frame_step");
     const Fft fft(length);
     Fft::Complex* table = c.workspace_as<Fft::Complex>();

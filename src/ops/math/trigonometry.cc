@@ -6,9 +6,11 @@ namespace epona {
 namespace {
 
 // One function of <cmath> per operator; all take the four float types.
+// clang-format off
 #define EPONA_TRIGONOMETRY(F) \
   F(Sin, sin, 7) F(Cos, cos, 7) F(Tan, tan, 7) F(Asin, asin, 7) F(Acos, acos, 7) F(Atan, atan, 7) F(Sinh, sinh, 9) \
   F(Cosh, cosh, 9) F(Asinh, asinh, 9) F(Acosh, acosh, 9) F(Atanh, atanh, 9)
+// clang-format on
 
 #define EPONA_DEFINE(Name, function, since_version) \
   struct Name##Op {                                 \

@@ -37,8 +37,8 @@ class CosineWindow final : public Kernel {
     for (int64_t k = 0; k < size; ++k) {
       const double angle = period > 0 ? 6.283185307179586 * static_cast<double>(k) / period : 3.141592653589793;
       const double value = a_ - b_ * std::cos(angle) + c_ * std::cos(2 * angle);
-      convert_elements(DataType::float64, &value, y.type,
-                       static_cast<char*>(y.data) + static_cast<size_t>(k) * bytes, 0, 1);
+      convert_elements(DataType::float64, &value, y.type, static_cast<char*>(y.data) + static_cast<size_t>(k) * bytes,
+                       0, 1);
     }
   }
 

@@ -62,8 +62,7 @@ class GroupQueryAttention final : public Kernel {
   void shapes(ShapeContext& c) const override {
     const std::vector<int64_t> total = c.ints(kTotal);
     if (total.size() != 1 || total[0] < 0) c.refuse("total_sequence_length should be one number");
-    const Sizes s = sizes(
-        c, [&](int i) -> const Shape& { return c.in(i); }, total[0]);
+    const Sizes s = sizes(c, [&](int i) -> const Shape& { return c.in(i); }, total[0]);
     if (c.in(kSeqlens).size() != s.batch)
       c.refuse("seqlens_k has shape ", c.in(kSeqlens), "; expected {", s.batch, "}");
     if (c.has(kQuerySeqlens) && c.in(kQuerySeqlens).size() != s.batch)
@@ -94,8 +93,7 @@ class GroupQueryAttention final : public Kernel {
   }
 
   void run(const RunContext& c) const override {
-    const Sizes s = sizes(
-        c, [&](int i) -> const Shape& { return c.in(i).shape; }, *c.data<int32_t>(kTotal));
+    const Sizes s = sizes(c, [&](int i) -> const Shape& { return c.in(i).shape; }, *c.data<int32_t>(kTotal));
     const int64_t cache = s.batch * kv_heads_ * s.capacity * s.head;
     Pieces<float> pieces(c.workspace());
     float* scores = pieces.take(AttentionCore<float>::scratch_size(core_sizes(s, c.wants(3)), c.pool().threads()));

@@ -90,11 +90,28 @@ void AttentionCore<T>::run_vectors([[maybe_unused]] T* scratch, [[maybe_unused]]
       return range;
     };
     const FunctionRef<KeyRange(int64_t, int64_t)> keys = within_bias;
-    const AttentionCall a{.batch = batch, .heads = q_heads, .kv_heads = kv_heads, .q_len = q_len, .kv_len = kv_len,
-                      .dim = head_size, .v_dim = v_head_size, .q = input(q), .k = input(k), .v = input(v),
-                      .out = y.data, .out_batch = y.batch, .out_head = y.head, .out_seq = y.row, .scale = scale,
-                      .softcap = softcap, .bias = bias_of(bias, bias_step), .mask = bias_of(mask, 1), .visible = &keys,
-                      .sink = sink, .smooth = smooth, .zero_when_masked = true};
+    const AttentionCall a{.batch = batch,
+                          .heads = q_heads,
+                          .kv_heads = kv_heads,
+                          .q_len = q_len,
+                          .kv_len = kv_len,
+                          .dim = head_size,
+                          .v_dim = v_head_size,
+                          .q = input(q),
+                          .k = input(k),
+                          .v = input(v),
+                          .out = y.data,
+                          .out_batch = y.batch,
+                          .out_head = y.head,
+                          .out_seq = y.row,
+                          .scale = scale,
+                          .softcap = softcap,
+                          .bias = bias_of(bias, bias_step),
+                          .mask = bias_of(mask, 1),
+                          .visible = &keys,
+                          .sink = sink,
+                          .smooth = smooth,
+                          .zero_when_masked = true};
     attention(a, scratch, pool);
   }
 }
@@ -103,8 +120,18 @@ template <class T>
 int64_t AttentionCore<T>::scratch_size(const AttentionSizes& s, int threads) {
   const int64_t scalar = kTasks * s.kv_len;
   if constexpr (!std::is_same_v<T, float>) return scalar;
-  const AttentionCall a{.batch = s.batch, .heads = s.q_heads, .kv_heads = s.kv_heads, .q_len = s.q_len, .kv_len = s.kv_len,
-                    .dim = s.head, .v_dim = s.v_head, .q = {}, .k = {}, .v = {}, .bias = {}, .mask = {}};
+  const AttentionCall a{.batch = s.batch,
+                        .heads = s.q_heads,
+                        .kv_heads = s.kv_heads,
+                        .q_len = s.q_len,
+                        .kv_len = s.kv_len,
+                        .dim = s.head,
+                        .v_dim = s.v_head,
+                        .q = {},
+                        .k = {},
+                        .v = {},
+                        .bias = {},
+                        .mask = {}};
   return std::max(scalar, static_cast<int64_t>(attention_workspace(a, threads) / sizeof(float)));
 }
 

@@ -7,8 +7,7 @@ namespace {
 /// y = (x - zero_point) * scale.
 class DequantizeLinear final : public Kernel {
  public:
-  explicit DequantizeLinear(const NodeInfo& info)
-      : axis_(info.attr("axis", 1)), block_(info.attr("block_size", 0)) {
+  explicit DequantizeLinear(const NodeInfo& info) : axis_(info.attr("axis", 1)), block_(info.attr("block_size", 0)) {
     DataType type = info.in_type(0);
     QuantRange range;
     real_ = is_small_float(type);
@@ -35,10 +34,9 @@ class DequantizeLinear final : public Kernel {
                    float* to = y.type == DataType::float32 ? y.as<float>() + at + done : buffer;
                    block(c, at + done, scale + done * step, step, n, to);
                    if (to == buffer)
-                     convert_elements(DataType::float32, buffer, y.type,
-                                      static_cast<char*>(y.data) +
-                                          static_cast<size_t>(at + done) * type_bits(y.type) / 8,
-                                      0, n);
+                     convert_elements(
+                         DataType::float32, buffer, y.type,
+                         static_cast<char*>(y.data) + static_cast<size_t>(at + done) * type_bits(y.type) / 8, 0, n);
                  }
                });
     });

@@ -58,7 +58,8 @@ class DynamicQuantizeMatMul final : public Kernel {
     constexpr QuantRange kRange{0, 255};
     const float scale = high == low ? 1.0f : (high - low) / 255.0f;
     const int32_t zero = quantize_one(-low / scale, 0, kRange);
-    for (int64_t i = 0; i < a.size(); ++i) to[i] = static_cast<int16_t>(quantize_one(x[i] / scale, zero, kRange) - zero);
+    for (int64_t i = 0; i < a.size(); ++i)
+      to[i] = static_cast<int16_t>(quantize_one(x[i] / scale, zero, kRange) - zero);
     return scale;
   }
 };

@@ -11,9 +11,7 @@ namespace {
 class QGemm final : public Kernel {
  public:
   explicit QGemm(const NodeInfo& info)
-      : alpha_(info.attr("alpha", 1.0f)),
-        trans_a_(info.attr("transA", 0) != 0),
-        trans_b_(info.attr("transB", 0) != 0) {
+      : alpha_(info.attr("alpha", 1.0f)), trans_a_(info.attr("transA", 0) != 0), trans_b_(info.attr("transB", 0) != 0) {
     check_byte_type(info, 0);
     check_byte_type(info, 3);
   }

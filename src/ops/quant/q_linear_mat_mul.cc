@@ -101,6 +101,4 @@ class QLinearMatMul final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(q_linear_mat_mul) {
-  r.add({.name = "QLinearMatMul", .since = 10, .make = make_kernel<QLinearMatMul>});
-}
+EPONA_OPS(q_linear_mat_mul) { r.add({.name = "QLinearMatMul", .since = 10, .make = make_kernel<QLinearMatMul>}); }

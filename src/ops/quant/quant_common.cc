@@ -49,15 +49,32 @@ void ScaleMap::find(int64_t at, int64_t& scale, int64_t& step, int64_t& count) c
 
 bool quant_range(DataType type, QuantRange& range) {
   switch (type) {
-    case DataType::uint8: range = {0, 255}; return true;
-    case DataType::int8: range = {-128, 127}; return true;
-    case DataType::uint16: range = {0, 65535}; return true;
-    case DataType::int16: range = {-32768, 32767}; return true;
-    case DataType::uint4: range = {0, 15}; return true;
-    case DataType::int4: range = {-8, 7}; return true;
-    case DataType::uint2: range = {0, 3}; return true;
-    case DataType::int2: range = {-2, 1}; return true;
-    default: return false;
+    case DataType::uint8:
+      range = {0, 255};
+      return true;
+    case DataType::int8:
+      range = {-128, 127};
+      return true;
+    case DataType::uint16:
+      range = {0, 65535};
+      return true;
+    case DataType::int16:
+      range = {-32768, 32767};
+      return true;
+    case DataType::uint4:
+      range = {0, 15};
+      return true;
+    case DataType::int4:
+      range = {-8, 7};
+      return true;
+    case DataType::uint2:
+      range = {0, 3};
+      return true;
+    case DataType::int2:
+      range = {-2, 1};
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -40,6 +40,4 @@ class Bernoulli final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(bernoulli) {
-  r.add({.name = "Bernoulli", .since = 15, .make = make_kernel<Bernoulli>, .random = true});
-}
+EPONA_OPS(bernoulli) { r.add({.name = "Bernoulli", .since = 15, .make = make_kernel<Bernoulli>, .random = true}); }

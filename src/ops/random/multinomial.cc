@@ -51,6 +51,4 @@ class Multinomial final : public Kernel {
 }  // namespace
 }  // namespace epona
 
-EPONA_OPS(multinomial) {
-  r.add({.name = "Multinomial", .since = 7, .make = make_kernel<Multinomial>, .random = true});
-}
+EPONA_OPS(multinomial) { r.add({.name = "Multinomial", .since = 7, .make = make_kernel<Multinomial>, .random = true}); }

@@ -11,7 +11,7 @@ void ReduceKernel::mark(int rank, const Tensor* axes, const Node& node, bool* re
   int64_t count = axes ? axes->size() : static_cast<int64_t>(axes_.size());
   std::fill_n(reduced, rank, count == 0 && !noop_);
   for (int64_t i = 0; i < count; ++i) {
-    int64_t axis = !axes ? axes_[static_cast<size_t>(i)]
+    int64_t axis = !axes                           ? axes_[static_cast<size_t>(i)]
                    : axes->type == DataType::int32 ? axes->as<int32_t>()[i]
                                                    : axes->as<int64_t>()[i];
     if (axis < -rank || axis >= rank)

@@ -84,8 +84,8 @@ class ReduceKernel : public Kernel {
 
 /// Types in which sums and products of T accumulate: wide, so that neither rounding nor order shows.
 template <class T>
-using WideSum = std::conditional_t<std::is_floating_point_v<T>, double,
-                                   std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+using WideSum =
+    std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
 /// Rule has: Acc<T>; start<A>(), map<A>(x), join(a, b) and finish(a, count). Lanes keep the loop free of dependencies.
 template <class Rule, class List>

@@ -29,8 +29,8 @@ class ReduceLogSumExp final : public ReduceKernel {
       each_element(x, p, start, count, [&](int64_t i, double value) { sum[i] += std::exp(value - top[i]); });
       for (int64_t i = 0; i < count; ++i) sum[i] = top[i] + std::log(sum[i]);
       const size_t bytes = type_bits(y.type) / 8;
-      convert_elements(DataType::float64, sum, y.type, static_cast<char*>(y.data) + static_cast<size_t>(first) * bytes, 0,
-                       count);
+      convert_elements(DataType::float64, sum, y.type, static_cast<char*>(y.data) + static_cast<size_t>(first) * bytes,
+                       0, count);
     });
   }
 

@@ -28,6 +28,4 @@ class ActivationKernel final : public Kernel {
 }  // namespace
 }  // namespace epona::cpu
 
-EPONA_CPU(activation) {
-  r.add_internal({.name = "Activation", .make = make_kernel<ActivationKernel>, .inplace = 1});
-}
+EPONA_CPU(activation) { r.add_internal({.name = "Activation", .make = make_kernel<ActivationKernel>, .inplace = 1}); }

@@ -54,7 +54,8 @@ class FusedAttention final : public Kernel {
   Sizes sizes(const Context& c, ShapeOf&& shape) const {
     Sizes s;
     const auto fit = [&](int64_t& dim, int64_t other, int i) {
-      if (other != 1 && dim != 1 && dim != other) c.refuse("input ", i, " of shape ", shape(i), " does not fit the others");
+      if (other != 1 && dim != 1 && dim != other)
+        c.refuse("input ", i, " of shape ", shape(i), " does not fit the others");
       dim = dim == 1 ? other : dim;
     };
     for (int i = 0; i < 3; ++i) {

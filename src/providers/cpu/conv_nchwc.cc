@@ -6,8 +6,8 @@
 #include "kernels/conv_cost.h"
 #include "ops/nn/window.h"
 #include "passes/activation_attribute.h"
-#include "providers/cpu/cpu_registry.h"
 #include "passes/nchwc.h"
+#include "providers/cpu/cpu_registry.h"
 
 namespace epona::cpu {
 namespace {
@@ -128,9 +128,15 @@ class ConvNchwc final : public Kernel {
       out_h = image.out_h, out_w = image.out_w;
     }
     switch (choose_conv_algorithm(params_, out_h, out_w)) {
-      case ConvAlgorithm::direct: conv_.emplace(ConvDirect(params_)); break;
-      case ConvAlgorithm::winograd2: conv_.emplace(ConvWinograd(params_, 2)); break;
-      case ConvAlgorithm::winograd4: conv_.emplace(ConvWinograd(params_, 4)); break;
+      case ConvAlgorithm::direct:
+        conv_.emplace(ConvDirect(params_));
+        break;
+      case ConvAlgorithm::winograd2:
+        conv_.emplace(ConvWinograd(params_, 2));
+        break;
+      case ConvAlgorithm::winograd4:
+        conv_.emplace(ConvWinograd(params_, 4));
+        break;
     }
   }
 

@@ -17,8 +17,8 @@ Claim CpuProvider::claim(const Graph& graph) {
     if (traits(node))
       claim.groups.push_back({id});
     else
-      claim.refused[id] = {Reason::no_kernel, cat("no CPU kernel for ", node.op, " of domain '", node.domain,
-                                                  "' at opset ", node.opset)};
+      claim.refused[id] = {Reason::no_kernel,
+                           cat("no CPU kernel for ", node.op, " of domain '", node.domain, "' at opset ", node.opset)};
   }
   return claim;
 }

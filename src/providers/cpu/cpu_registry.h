@@ -44,8 +44,8 @@ class CpuRegistry {
 
 /// Opens the registration function of a file of this folder, at file scope; the build calls one per file that has it.
 ///   EPONA_CPU(softmax) { r.add({.name = "Softmax", .make = make_softmax}); }
-#define EPONA_CPU(stem)                             \
-  namespace epona::cpu {                            \
-  void register_##stem(CpuRegistry& r);             \
-  }                                                 \
+#define EPONA_CPU(stem)                 \
+  namespace epona::cpu {                \
+  void register_##stem(CpuRegistry& r); \
+  }                                     \
   void epona::cpu::register_##stem([[maybe_unused]] epona::cpu::CpuRegistry& r)

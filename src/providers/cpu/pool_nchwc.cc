@@ -25,7 +25,8 @@ class PoolNchwc final : public Kernel {
   void run(const RunContext& c) const override {
     const Shape& x = c.in(0).shape;
     const Window w = slide(window_, c.node(), x, kernel_);
-    const Shape2 kernel = Shape2::of(w.kernel, 1), stride = Shape2::of(w.stride, 1), dilation = Shape2::of(w.dilation, 1);
+    const Shape2 kernel = Shape2::of(w.kernel, 1), stride = Shape2::of(w.stride, 1),
+                 dilation = Shape2::of(w.dilation, 1);
     const Shape2 in = Shape2::of(w.in, 1), out = Shape2::of(w.out, 1);
     const Shape2 pad = Shape2::of(w.pad, 0), pad_end = Shape2::of(w.pad_end, 0);
     Pooling p;

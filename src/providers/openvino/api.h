@@ -52,8 +52,8 @@ struct Api {
   ov_status (*core_get_property)(const ov_core*, const char* device, const char* key, char** value);
   ov_status (*core_get_available_devices)(const ov_core*, ov_available_devices*);
   void (*available_devices_free)(ov_available_devices*);
-  ov_status (*core_read_model_from_memory_buffer)(const ov_core*, const char* model, size_t bytes, const ov_tensor* weights,
-                                                  ov_model**);
+  ov_status (*core_read_model_from_memory_buffer)(const ov_core*, const char* model, size_t bytes,
+                                                  const ov_tensor* weights, ov_model**);
   ov_status (*core_compile_model)(const ov_core*, const ov_model*, const char* device, size_t properties,
                                   ov_compiled_model**, ...);
   void (*model_free)(ov_model*);

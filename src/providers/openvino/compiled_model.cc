@@ -40,8 +40,8 @@ PortInfo read_port(const Api& api, ov_output_const_port* port) {
 }
 
 /// OpenVINO's ports in the order of the graph's values: by name where it kept the name, else by position.
-std::vector<size_t> match_ports(const Graph& graph, const std::vector<ValueId>& values, const std::vector<PortInfo>& ports,
-                                const char* what) {
+std::vector<size_t> match_ports(const Graph& graph, const std::vector<ValueId>& values,
+                                const std::vector<PortInfo>& ports, const char* what) {
   if (ports.size() != values.size())
     fail(Code::ep_fail, "OpenVINO made ", ports.size(), " ", what, " of the ", values.size(), " that the group has");
   std::vector<size_t> order(values.size());
@@ -78,7 +78,8 @@ std::vector<char> find_passed_on(const Graph& graph) {
 
 /// The CPU device computes int64 in int32, and compares and divides integers in float32.
 int64_t integer_limit(const Graph& graph) {
-  static constexpr std::string_view in_float[] = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Div", "Mod"};
+  static constexpr std::string_view in_float[] = {"Equal",          "Less", "LessOrEqual", "Greater",
+                                                  "GreaterOrEqual", "Div",  "Mod"};
   for (const Node& node : graph.nodes) {
     bool to_bool = node.op == "Cast" && graph.values[node.outputs[0]].type.elem == DataType::boolean;
     if (!to_bool && std::find(std::begin(in_float), std::end(in_float), node.op) == std::end(in_float)) continue;
@@ -170,8 +171,8 @@ void CompiledModel::bind(Request::Port& port, const Tensor& tensor, ov_infer_req
   if (port.tensor && port.data == data && port.shape == tensor.shape) return;
   const Api& api = core_->api();
   ov_tensor* made = nullptr;
-  api.check(api.tensor_create_from_host_ptr(core_->element(tensor.type), to_shape(tensor.shape), const_cast<void*>(data),
-                                            &made),
+  api.check(api.tensor_create_from_host_ptr(core_->element(tensor.type), to_shape(tensor.shape),
+                                            const_cast<void*>(data), &made),
             "wrapping a tensor");
   port.tensor = Owned<ov_tensor>(made, {api.tensor_free});
   port.data = data;
@@ -197,9 +198,8 @@ void CompiledModel::give_dynamic(Request::Port& port, DataType type, const RunCo
   result.type = type;
   result.shape = shape_of(api, port.tensor.get());
   if (result.size() > 0) api.check(api.tensor_data(port.tensor.get(), &result.data), "asking for an address");
-  result.owner = std::shared_ptr<void>(port.tensor.release(), [free = api.tensor_free](void* tensor) {
-    free(static_cast<ov_tensor*>(tensor));
-  });
+  result.owner = std::shared_ptr<void>(
+      port.tensor.release(), [free = api.tensor_free](void* tensor) { free(static_cast<ov_tensor*>(tensor)); });
   if (!result.data) result.data = nothing;
   c.set(o, RuntimeValue(std::move(result)));
 }
@@ -223,8 +223,9 @@ void CompiledModel::check_integers(const RunContext& c) const {
     auto check = [&](auto values) {
       for (auto value : values)
         if (value > int_limit_ || value < -int_limit_ - 1)
-          fail(Code::ep_fail, "input ", i, " of the group holds ", value, "; OpenVINO's CPU device computes integers of more than ",
-               int_limit_ == INT32_MAX ? 32 : 24, " bits wrongly here");
+          fail(Code::ep_fail, "input ", i, " of the group holds ", value,
+               "; OpenVINO's CPU device computes integers of more than ", int_limit_ == INT32_MAX ? 32 : 24,
+               " bits wrongly here");
     };
     if (tensor.type == DataType::int64) check(tensor.span<int64_t>());
     if (tensor.type == DataType::int32 && int_limit_ < INT32_MAX) check(tensor.span<int32_t>());

@@ -17,17 +17,23 @@ const OptionSpec kSchema[] = {
     {"device_id", OptionType::text, "", "", "a device in OpenVINO's own words; wins over device_type when given"},
     {"precision", OptionType::choice, "", "|FP32|FP16|ACCURACY",
      "precision of float32 values while computing; empty: float32 where the device has it"},
-    {"num_of_threads", OptionType::integer, "0", "0..", "threads on the CPU; 0: as many as the session's intra_op pool has"},
+    {"num_of_threads", OptionType::integer, "0", "0..",
+     "threads on the CPU; 0: as many as the session's intra_op pool has"},
     {"num_streams", OptionType::integer, "1", "1..", "requests that run side by side"},
     {"cache_dir", OptionType::path, "", "", "folder for compiled models, so that later sessions start sooner"},
-    {"load_config", OptionType::path, "", "", "JSON file of OpenVINO properties by device: {\"CPU\": {\"KEY\": \"value\"}}"},
+    {"load_config", OptionType::path, "", "",
+     "JSON file of OpenVINO properties by device: {\"CPU\": {\"KEY\": \"value\"}}"},
     {"context", OptionType::text, "", "", "address of an OpenCL context to share (not supported)"},
-    {"model_priority", OptionType::choice, "DEFAULT", "LOW|MEDIUM|HIGH|DEFAULT", "which models get the device first (AUTO, GPU, NPU)"},
+    {"model_priority", OptionType::choice, "DEFAULT", "LOW|MEDIUM|HIGH|DEFAULT",
+     "which models get the device first (AUTO, GPU, NPU)"},
     {"enable_opencl_throttling", OptionType::boolean, "0", "", "GPU: spare the CPU while waiting for the queue"},
-    {"enable_qdq_optimizer", OptionType::boolean, "0", "", "NPU: keep quantised operators together in the model that the device gets"},
-    {"disable_dynamic_shapes", OptionType::boolean, "0", "", "compile anew for each set of input shapes instead of once for all"},
+    {"enable_qdq_optimizer", OptionType::boolean, "0", "",
+     "NPU: keep quantised operators together in the model that the device gets"},
+    {"disable_dynamic_shapes", OptionType::boolean, "0", "",
+     "compile anew for each set of input shapes instead of once for all"},
     {"reshape_input", OptionType::text, "", "", "dims or ranges of model inputs: x[1,3,60..640,?],y[4]"},
-    {"layout", OptionType::text, "", "", "layouts of model inputs and outputs: x[NCHW],y[NC]; checked, and of no effect on results"},
+    {"layout", OptionType::text, "", "",
+     "layouts of model inputs and outputs: x[NCHW],y[NC]; checked, and of no effect on results"},
     {"workload_type", OptionType::choice, "", "|Default|Efficient", "NPU: how urgent the work is", true},
     {"enable_causallm", OptionType::boolean, "0", "", "accepted for compatibility; no effect"},
     {"so_share_ep_contexts", OptionType::boolean, "0", "", "accepted for compatibility; no effect"},
@@ -39,7 +45,7 @@ const OptionSpec kSchema[] = {
 
 /// Splits "a[..],b[..]" into names and what stands in brackets.
 std::vector<std::pair<std::string, std::string>> parse_bracketed(const char* key, const std::string& text,
-                                                                const std::string& expected) {
+                                                                 const std::string& expected) {
   std::vector<std::pair<std::string, std::string>> items;
   size_t at = 0;
   while (at < text.size()) {
@@ -59,7 +65,8 @@ std::vector<std::pair<std::string, std::string>> parse_bracketed(const char* key
 bool parse_number(std::string_view text, int64_t& number) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  if (text.empty() || text.size() > 18 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+  if (text.empty() || text.size() > 18 ||
+      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
     return false;
   number = std::stoll(std::string(text));
   return true;
@@ -165,7 +172,8 @@ Config make_config(const OptionValues& options, const ProviderContext& context) 
   }
   if (!options.text("load_config").empty())
     for (Property& property : parse_config_file(options.text("load_config")))
-      if (std::find(devices.begin(), devices.end(), property.device) != devices.end() || property.device == config.device)
+      if (std::find(devices.begin(), devices.end(), property.device) != devices.end() ||
+          property.device == config.device)
         config.properties.push_back(std::move(property));
   config.reshape = parse_reshape(options.text("reshape_input"));
   check_layout(options.text("layout"));

@@ -15,10 +15,10 @@ using ReshapeDims = std::vector<std::pair<int64_t, int64_t>>;
 
 /// The options of a session in OpenVINO's terms.
 struct Config {
-  std::string device;                              ///< as OpenVINO takes it
+  std::string device;  ///< as OpenVINO takes it
   std::vector<Property> properties;
-  std::map<std::string, ReshapeDims> reshape;      ///< graph input -> dims
-  bool static_shapes = false;                      ///< disable_dynamic_shapes: compile once per input shape
+  std::map<std::string, ReshapeDims> reshape;  ///< graph input -> dims
+  bool static_shapes = false;                  ///< disable_dynamic_shapes: compile once per input shape
   bool cached = false;
 };
 

@@ -63,25 +63,29 @@ std::string quoted_name(const Node& node) { return cat("(", node.op, "): "); }
 
 }  // namespace
 
-std::map<NodeId, Refusal> blamed_nodes(const Graph& graph, const std::vector<NodeId>& nodes, const std::string& message) {
+std::map<NodeId, Refusal> blamed_nodes(const Graph& graph, const std::vector<NodeId>& nodes,
+                                       const std::string& message) {
   std::map<NodeId, Refusal> blamed;
   auto unknown = listed(message, "No conversion rule found for operations: ");
   for (NodeId id : nodes)
     if (!unknown.empty() && uses(graph.nodes[id], unknown))
-      blamed[id] = {Reason::no_kernel, cat("OpenVINO has no conversion for ", graph.nodes[id].op, " of opset ",
-                                           graph.nodes[id].opset)};
+      blamed[id] = {Reason::no_kernel,
+                    cat("OpenVINO has no conversion for ", graph.nodes[id].op, " of opset ", graph.nodes[id].opset)};
   if (!blamed.empty()) return blamed;
 
   auto failed = listed(message, "Conversion is failed for: ");
   std::vector<char> follows(graph.values.size(), 0);
   for (NodeId id : nodes) {  // in topological order: the first of a chain is to blame
     const Node& node = graph.nodes[id];
-    bool behind = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != kNone && follows[v]; });
+    bool behind =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != kNone && follows[v]; });
     size_t at = std::string::npos;
     for (ValueId output : node.outputs)
-      if (output != kNone && at == std::string::npos) at = message.find(quoted_name(node) + graph.values[output].name + ">");
+      if (output != kNone && at == std::string::npos)
+        at = message.find(quoted_name(node) + graph.values[output].name + ">");
     bool blame = at != std::string::npos;
-    if (blame && !behind) blamed[id] = {Reason::attribute, cat("OpenVINO cannot convert it: ", explanation(message, at))};
+    if (blame && !behind)
+      blamed[id] = {Reason::attribute, cat("OpenVINO cannot convert it: ", explanation(message, at))};
     if (behind || blame)
       for (ValueId output : node.outputs)
         if (output != kNone) follows[output] = 1;

@@ -28,14 +28,15 @@ std::string to_onnx(const Graph& graph, bool by_address) {
 
 Owned<ov_model> read_bytes(const Api& api, const ov_core* core, const std::string& bytes) {
   ov_model* model = nullptr;
-  api.check(api.core_read_model_from_memory_buffer(core, bytes.data(), bytes.size(), nullptr, &model), "reading the graph");
+  api.check(api.core_read_model_from_memory_buffer(core, bytes.data(), bytes.size(), nullptr, &model),
+            "reading the graph");
   return Owned<ov_model>(model, {api.model_free});
 }
 
-constexpr DataType kTypes[] = {
-    DataType::float32, DataType::uint8,   DataType::int8,     DataType::uint16, DataType::int16,  DataType::int32,
-    DataType::int64,   DataType::boolean, DataType::float16,  DataType::float64, DataType::uint32, DataType::uint64,
-    DataType::bfloat16};
+constexpr DataType kTypes[] = {DataType::float32, DataType::uint8,   DataType::int8,   DataType::uint16,
+                               DataType::int16,   DataType::int32,   DataType::int64,  DataType::boolean,
+                               DataType::float16, DataType::float64, DataType::uint32, DataType::uint64,
+                               DataType::bfloat16};
 
 /// One Identity for each type, and a sum with a weight that is large enough to be passed by address.
 Graph test_graph() {

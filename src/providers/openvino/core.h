@@ -54,8 +54,6 @@ class Core {
 };
 
 /// Dims for the C API, which takes them through a pointer to non-const.
-inline ov_shape to_shape(const Shape& shape) {
-  return {shape.rank(), const_cast<int64_t*>(shape.begin())};
-}
+inline ov_shape to_shape(const Shape& shape) { return {shape.rank(), const_cast<int64_t*>(shape.begin())}; }
 
 }  // namespace epona::openvino

@@ -153,7 +153,8 @@ Probe probe(const OptionValues* options) {
   if (!library.ok) return result;
 
   result.version = found.version;
-  Finding version{"version", found.version.empty() ? "unknown" : found.version, cat(kOldestVersion, ".0 or later"), "", true};
+  Finding version{"version", found.version.empty() ? "unknown" : found.version, cat(kOldestVersion, ".0 or later"), "",
+                  true};
   version.ok = found.version.empty() || std::atoi(found.version.c_str()) >= kOldestVersion;
   if (!version.ok) version.fix = install;
   result.findings.push_back(version);

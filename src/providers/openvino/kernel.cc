@@ -24,7 +24,8 @@ void reshape_model(const Core& core, const ov_model& model, const std::map<std::
   core.api().check(core.api().model_reshape(&model, names.data(), shapes.data(), names.size()), "reshaping inputs");
 }
 
-OpenVinoKernel::OpenVinoKernel(std::shared_ptr<const Core> core, Graph graph, Owned<ov_model> model, const Config& config)
+OpenVinoKernel::OpenVinoKernel(std::shared_ptr<const Core> core, Graph graph, Owned<ov_model> model,
+                               const Config& config)
     : core_(std::move(core)), graph_(std::move(graph)) {
   std::map<std::string, ReshapeDims> reshaped;
   bool unknown = false;

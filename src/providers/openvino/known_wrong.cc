@@ -29,7 +29,9 @@ struct Case {
   bool has(size_t input) const { return input < node.inputs.size() && node.inputs[input] != kNone; }
   bool wants(size_t output) const { return output < node.outputs.size() && node.outputs[output] != kNone; }
   const Tensor* constant(size_t input) const { return has(input) ? graph.constant(node.inputs[input]) : nullptr; }
-  DataType type(size_t input) const { return has(input) ? graph.values[node.inputs[input]].type.elem : DataType::undefined; }
+  DataType type(size_t input) const {
+    return has(input) ? graph.values[node.inputs[input]].type.elem : DataType::undefined;
+  }
   bool small_int(size_t input) const {
     DataType t = type(input);
     return t == DataType::int8 || t == DataType::uint8 || t == DataType::int16 || t == DataType::uint16;
@@ -60,7 +62,8 @@ bool fractional_align_corners(const Case& c) {
   if (!scales || scales->type != DataType::float32) return true;
   if (scales->size() == 0) return false;
   auto values = scales->span<float>();
-  return std::any_of(values.begin(), values.end(), [](float s) { return s != static_cast<float>(static_cast<int64_t>(s)); });
+  return std::any_of(values.begin(), values.end(),
+                     [](float s) { return s != static_cast<float>(static_cast<int64_t>(s)); });
 }
 
 /// Among the small constants of the graph, such as what masks are filled with.
@@ -91,7 +94,8 @@ bool constants_follow(const Graph& graph, ValueId value, int depth) {
     for (ValueId input : node.inputs)
       if (const Tensor* constant = input == kNone ? nullptr : graph.constant(input); constant && constant->size() > 1)
         return true;
-    if (!node.outputs.empty() && node.outputs[0] != kNone && constants_follow(graph, node.outputs[0], depth - 1)) return true;
+    if (!node.outputs.empty() && node.outputs[0] != kNone && constants_follow(graph, node.outputs[0], depth - 1))
+      return true;
   }
   return false;
 }
@@ -100,8 +104,9 @@ bool reduced_then_constants(const Case& c) {
   return c.attr("keepdims", 1) == 0 && c.wants(0) && constants_follow(c.graph, c.node.outputs[0], 4);
 }
 
-constexpr const char* kReduceFused = "OpenVINO applies constants that follow a reduction without keepdims to the wrong "
-                                     "elements (the skl_gnb_iris model)";
+constexpr const char* kReduceFused =
+    "OpenVINO applies constants that follow a reduction without keepdims to the wrong "
+    "elements (the skl_gnb_iris model)";
 
 struct Rule {
   std::string_view op;
@@ -111,30 +116,37 @@ struct Rule {
 
 bool always(const Case&) { return true; }
 
-constexpr const char* kSaturates = "OpenVINO saturates 8- and 16-bit arithmetic and rounds its quotients; ONNX wraps and "
-                                   "truncates";
+constexpr const char* kSaturates =
+    "OpenVINO saturates 8- and 16-bit arithmetic and rounds its quotients; ONNX wraps and "
+    "truncates";
 constexpr const char* kInt32Product = "OpenVINO computes int64 in int32 and the product may not fit";
 
 const Rule kRules[] = {
-    {"Attention", [](const Case& c) { return c.attr("left_window_size", -1) >= 0 || c.attr("right_window_size", -1) >= 0; },
+    {"Attention",
+     [](const Case& c) { return c.attr("left_window_size", -1) >= 0 || c.attr("right_window_size", -1) >= 0; },
      "OpenVINO ignores the attention window (test_attention_local_window)"},
     {"Attention", [](const Case& c) { return c.wants(3); },
      "OpenVINO's scores output differs (test_attention_4d_with_past_and_present_qk_matmul_bias_3d_mask_causal)"},
     {"Attention", [](const Case& c) { return c.has(6); },
      "OpenVINO's results with nonpad_kv_seqlen differ (test_attention_4d_causal_padded_kv_bf16)"},
-    {"BitShift", always, "OpenVINO's results differ for negative values and for shifts by the width and more "
-                         "(test_bitshift_left_int8_overflow)"},
+    {"BitShift", always,
+     "OpenVINO's results differ for negative values and for shifts by the width and more "
+     "(test_bitshift_left_int8_overflow)"},
     {"DFT", [](const Case& c) { return c.node.opset < 20; }, "OpenVINO takes the wrong axis (test_dft_axis_opset19)"},
-    {"DynamicQuantizeLinear", always, "OpenVINO multiplies by the reciprocal of the scale: some results are one off "
-                                      "(test_dynamicquantizelinear)"},
+    {"DynamicQuantizeLinear", always,
+     "OpenVINO multiplies by the reciprocal of the scale: some results are one off "
+     "(test_dynamicquantizelinear)"},
     {"GRU", [](const Case& c) { return c.attr("layout", 0) != 0; }, "OpenVINO ignores layout=1 (test_gru_batchwise)"},
     {"LSTM", [](const Case& c) { return c.attr("layout", 0) != 0; }, "OpenVINO ignores layout=1 (test_lstm_batchwise)"},
-    {"RNN", [](const Case& c) { return c.attr("layout", 0) != 0; }, "OpenVINO ignores layout=1 (test_simple_rnn_batchwise)"},
-    {"MaxPool", ceil_window, "OpenVINO keeps a last window that begins in the padding "
-                             "(test_maxpool_2d_ceil_output_size_reduce_by_one)"},
+    {"RNN", [](const Case& c) { return c.attr("layout", 0) != 0; },
+     "OpenVINO ignores layout=1 (test_simple_rnn_batchwise)"},
+    {"MaxPool", ceil_window,
+     "OpenVINO keeps a last window that begins in the padding "
+     "(test_maxpool_2d_ceil_output_size_reduce_by_one)"},
     {"AveragePool", ceil_window, "OpenVINO keeps a last window that begins in the padding"},
-    {"NonMaxSuppression", always, "OpenVINO decides otherwise at the threshold "
-                                  "(test_nonmaxsuppression_iou_threshold_boundary)"},
+    {"NonMaxSuppression", always,
+     "OpenVINO decides otherwise at the threshold "
+     "(test_nonmaxsuppression_iou_threshold_boundary)"},
     {"ReduceMax", zero_dim, "OpenVINO's maximum of nothing is -3.4e38 (test_reduce_max_empty_set)"},
     {"ReduceMin", zero_dim, "OpenVINO's minimum of nothing is 3.4e38"},
     {"ReduceMax", [](const Case& c) { return has_infinity(c.graph); },
@@ -152,8 +164,9 @@ const Rule kRules[] = {
      "OpenVINO ignores exclude_outside (test_resize_downsample_scales_cubic_A_n0p5_exclude_outside)"},
     {"Resize", [](const Case& c) { return c.text("keep_aspect_ratio_policy", "stretch") != "stretch"; },
      "OpenVINO ignores keep_aspect_ratio_policy (test_resize_upsample_sizes_nearest_not_larger)"},
-    {"Resize", fractional_align_corners, "OpenVINO aligns corners with the rounded size "
-                                         "(test_resize_downsample_scales_linear_align_corners)"},
+    {"Resize", fractional_align_corners,
+     "OpenVINO aligns corners with the rounded size "
+     "(test_resize_downsample_scales_linear_align_corners)"},
     {"RoiAlign", [](const Case& c) { return c.text("mode", "avg") == "max"; },
      "OpenVINO's maxima differ (test_roialign_mode_max)"},
     {"SpaceToDepth", [](const Case& c) { return c.text("mode", "DCR") != "DCR"; },

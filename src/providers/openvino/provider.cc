@@ -12,7 +12,7 @@
 namespace epona::openvino {
 namespace {
 
-constexpr int kMaxConversions = 64;   // attempts to convert a graph, each without the nodes blamed for the last failure
+constexpr int kMaxConversions = 64;  // attempts to convert a graph, each without the nodes blamed for the last failure
 // Groups that do not cover their graph are islands below these sizes: a call of its own costs more than it gains. Bodies
 // of If, Loop and Scan run often and their groups are compiled one by one.
 constexpr size_t kCheapIsland = 8, kBodyIsland = 12;
@@ -53,7 +53,8 @@ bool refuse_unknown_ranks(const Graph& graph, const std::vector<std::vector<Node
         for (ValueId value : *list) {
           if (value == kNone || graph.values[value].type.shape || graph.values[value].constant) continue;
           NodeId producer = graph.values[value].producer;
-          if (producer == kNone || !std::binary_search(group.begin(), group.end(), producer)) unknown = &graph.values[value];
+          if (producer == kNone || !std::binary_search(group.begin(), group.end(), producer))
+            unknown = &graph.values[value];
         }
       if (!unknown) continue;
       refuse(id, {Reason::dynamic_shape, cat("the rank of its input '", unknown->name, "' is not known")});

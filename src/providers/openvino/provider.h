@@ -36,7 +36,8 @@ class OpenVinoProvider final : public Provider {
   /// A group with node names that OpenVINO repeats in messages, and weights aligned.
   Graph prepared(const Graph& graph, const std::vector<NodeId>& nodes);
   void align_constants(Graph& graph);
-  std::map<NodeId, Refusal> first_failing(const Graph& graph, const std::vector<NodeId>& ids, const std::string& message);
+  std::map<NodeId, Refusal> first_failing(const Graph& graph, const std::vector<NodeId>& ids,
+                                          const std::string& message);
 
   Config config_;
   std::shared_ptr<const Core> core_;

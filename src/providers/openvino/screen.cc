@@ -35,7 +35,8 @@ Refusal type_refusal(const Graph& graph, ValueId id, const Core& core, bool outp
   if (elem == DataType::uint32 || elem == DataType::uint64)
     return {Reason::type, cat("'", value.name, "' is ", elem, ", which OpenVINO's CPU device computes in int32")};
   if (const Tensor* constant = graph.constant(id); constant && !output && out_of_range(*constant))
-    return {Reason::type, cat("constant '", value.name, "' holds int64 values that do not fit in int32, in which OpenVINO's "
+    return {Reason::type, cat("constant '", value.name,
+                              "' holds int64 values that do not fit in int32, in which OpenVINO's "
                               "CPU device computes")};
   if (core.element(elem) < 0)
     return {Reason::type, cat("'", value.name, "' is a tensor of ", elem, ", which is not exchanged with OpenVINO")};
@@ -44,23 +45,24 @@ Refusal type_refusal(const Graph& graph, ValueId id, const Core& core, bool outp
 
 /// Another result each time; seeds mean something else in every engine.
 bool is_random(const Node& node) {
-  static constexpr std::string_view ops[] = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-                                             "Multinomial", "Bernoulli"};
+  static constexpr std::string_view ops[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                             "RandomUniformLike", "Multinomial",      "Bernoulli"};
   return node.domain.empty() && std::find(std::begin(ops), std::end(ops), node.op) != std::end(ops);
 }
 
 }  // namespace
 
 bool is_heavy(const Node& node) {
-  static constexpr std::string_view parts[] = {"Conv", "MatMul", "Gemm", "LSTM", "GRU", "RNN", "Attention", "Einsum",
-                                               "Resize", "Loop", "Scan", "If"};
+  static constexpr std::string_view parts[] = {"Conv",      "MatMul", "Gemm",   "LSTM", "GRU",  "RNN",
+                                               "Attention", "Einsum", "Resize", "Loop", "Scan", "If"};
   return std::any_of(std::begin(parts), std::end(parts),
                      [&](std::string_view part) { return node.op.find(part) != std::string::npos; });
 }
 
 Refusal screen_graph(const Graph& graph, const Core& core) {
-  static constexpr std::string_view dynamic[] = {"DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul",
-                                                 "MatMulInteger", "MatMulIntegerToFloat", "ConvInteger"};
+  static constexpr std::string_view dynamic[] = {"DynamicQuantizeLinear", "DynamicQuantizeLSTM",
+                                                 "DynamicQuantizeMatMul", "MatMulInteger",
+                                                 "MatMulIntegerToFloat",  "ConvInteger"};
   if (!core.may_use_cpu()) return {};
   for (const Node& node : graph.nodes)
     if (!node.removed && std::find(std::begin(dynamic), std::end(dynamic), node.op) != std::end(dynamic))
