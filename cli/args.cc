@@ -3,25 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/nearest.h"
+
 namespace epona::cli {
-namespace {
-
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t best = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = row[j];
-      row[j] = best;
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 std::string Args::get(const std::string& name, const std::string& otherwise) const {
   auto it = options.find(name);

@@ -5,9 +5,8 @@
 #include <vector>
 
 namespace epona {
-namespace {
 
-size_t distance(std::string_view a, std::string_view b) {
+size_t edit_distance(std::string_view a, std::string_view b) {
   auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -23,13 +22,11 @@ size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-}  // namespace
-
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view best;
   size_t least = 0;
   for (std::string_view candidate : candidates) {
-    size_t away = distance(word, candidate);
+    size_t away = edit_distance(word, candidate);
     if (best.empty() || away < least) {
       best = candidate;
       least = away;
