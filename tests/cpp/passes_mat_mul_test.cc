@@ -5,9 +5,7 @@
 #include <span>
 #include <sstream>
 
-#include "cpp/kernel_test_util.h"
-#include "model_text.h"
-#include "session/session.h"
+#include "cpp/pass_test_util.h"
 
 namespace epona {
 namespace {
@@ -29,31 +27,12 @@ int check(const std::string& io, const std::string& constants, const std::string
           double tolerance = 1e-5) {
   const std::string bytes =
       test::model_bytes("<ir_version: 8, opset_import: [\"\" : 20]> g (" + io + ") <" + constants + "> {" + body + "}");
-  std::vector<std::vector<float>> results[2];
-  int rewrites = 0;
-  for (const bool optimised : {false, true}) {
-    SessionOptions options;
-    options.intra_op_threads = 1;
-    options.optimization_level = optimised ? OptLevel::all : OptLevel::none;
-    Session session(test::as_bytes(bytes), options);
-    Random random(7);
-    std::vector<RuntimeValue> in, out(session.outputs().size());
-    for (const IoInfo& input : session.inputs()) {
-      const Shape shape = input.name == "x"       ? Shape{5, 8}
-                          : input.name == "row"   ? Shape{1, 3}
-                          : input.name == "image" ? Shape{1, 2, 7}
-                                                  : Shape{5, 3};
-      const auto values = random.floats(shape.size());
-      in.push_back(Tensor::of<float>(shape, std::span<const float>(values)));
-    }
-    session.run_positional(in, out);
-    for (const RuntimeValue& value : out) {
-      const auto span = value.tensor.span<float>();
-      results[optimised].emplace_back(span.begin(), span.end());
-    }
-    for (const PassRecord& record : session.passes())
-      if (record.name == pass) rewrites = record.rewrites;
-  }
+  const auto [results, rewrites] = test::run_at_two_levels(bytes, pass, [](const IoInfo& input, Random& random) {
+    return test::random_floats(random, input.name == "x"       ? Shape{5, 8}
+                                       : input.name == "row"   ? Shape{1, 3}
+                                       : input.name == "image" ? Shape{1, 2, 7}
+                                                               : Shape{5, 3});
+  });
   EXPECT_EQ(results[0].size(), results[1].size());
   for (size_t o = 0; o < results[0].size(); ++o) {
     EXPECT_EQ(results[0][o].size(), results[1][o].size());

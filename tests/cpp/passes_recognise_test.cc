@@ -4,9 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "cpp/kernel_test_util.h"
-#include "model_text.h"
-#include "session/session.h"
+#include "cpp/pass_test_util.h"
 
 namespace epona {
 namespace {
@@ -16,32 +14,16 @@ namespace {
 int check(const std::string& io, const std::string& constants, const std::string& body, const char* pass) {
   const std::string bytes =
       test::model_bytes("<ir_version: 8, opset_import: [\"\" : 17]> g (" + io + ") <" + constants + "> {" + body + "}");
-  std::vector<float> results[2];
-  int rewrites = 0;
-  for (const bool optimised : {false, true}) {
-    SessionOptions options;
-    options.intra_op_threads = 1;
-    options.optimization_level = optimised ? OptLevel::all : OptLevel::none;
-    Session session(test::as_bytes(bytes), options);
-    Random random(7);
-    std::vector<RuntimeValue> in, out(session.outputs().size());
-    for (const IoInfo& input : session.inputs()) {
-      Shape shape;
-      for (const Dim& dim : *input.type.shape) shape.push_back(dim.known() ? dim.value : 2);
-      const auto values = random.floats(shape.size());
-      in.push_back(Tensor::of<float>(shape, std::span<const float>(values)));
-    }
-    session.run_positional(in, out);
-    for (const RuntimeValue& value : out) {
-      const auto span = value.tensor.span<float>();
-      results[optimised].insert(results[optimised].end(), span.begin(), span.end());
-    }
-    for (const PassRecord& record : session.passes())
-      if (record.name == pass) rewrites = record.rewrites;
+  const auto [results, rewrites] = test::run_at_two_levels(bytes, pass, [](const IoInfo& input, Random& random) {
+    Shape shape;
+    for (const Dim& dim : *input.type.shape) shape.push_back(dim.known() ? dim.value : 2);
+    return test::random_floats(random, shape);
+  });
+  for (size_t o = 0; o < results[0].size(); ++o) {
+    EXPECT_EQ(results[0][o].size(), results[1][o].size()) << body;
+    for (size_t i = 0; i < results[0][o].size() && i < results[1][o].size(); ++i)
+      EXPECT_NEAR(results[0][o][i], results[1][o][i], 1e-5) << body;
   }
-  EXPECT_EQ(results[0].size(), results[1].size()) << body;
-  for (size_t i = 0; i < results[0].size() && i < results[1].size(); ++i)
-    EXPECT_NEAR(results[0][i], results[1][i], 1e-5) << body;
   return rewrites;
 }
 

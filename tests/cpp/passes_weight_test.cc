@@ -5,9 +5,7 @@
 #include <span>
 #include <sstream>
 
-#include "cpp/kernel_test_util.h"
-#include "model_text.h"
-#include "session/session.h"
+#include "cpp/pass_test_util.h"
 
 namespace epona {
 namespace {
@@ -19,32 +17,13 @@ struct Outcome {
 
 /// Runs a model with input x (and indices i) at no and at full optimisation.
 Outcome compare(const std::string& bytes, const char* pass, const Shape& x_shape) {
-  std::vector<std::vector<float>> results[2];
-  Outcome outcome;
-  for (const bool optimised : {false, true}) {
-    SessionOptions options;
-    options.intra_op_threads = 1;
-    options.optimization_level = optimised ? OptLevel::all : OptLevel::none;
-    Session session(test::as_bytes(bytes), options);
-    Random random(7);
-    std::vector<RuntimeValue> in, out(session.outputs().size());
-    for (const IoInfo& input : session.inputs()) {
-      if (input.type.elem == DataType::int64) {
-        const int64_t rows[] = {3, -1, 0, 3};
-        in.push_back(Tensor::of<int64_t>(Shape{2, 2}, std::span<const int64_t>(rows)));
-        continue;
-      }
-      const auto values = random.floats(x_shape.size());
-      in.push_back(Tensor::of<float>(x_shape, std::span<const float>(values)));
-    }
-    session.run_positional(in, out);
-    for (const RuntimeValue& value : out) {
-      const auto span = value.tensor.span<float>();
-      results[optimised].emplace_back(span.begin(), span.end());
-    }
-    for (const PassRecord& record : session.passes())
-      if (record.name == pass) outcome.rewrites = record.rewrites;
-  }
+  const auto both = test::run_at_two_levels(bytes, pass, [&](const IoInfo& input, Random& random) -> RuntimeValue {
+    const int64_t rows[] = {3, -1, 0, 3};
+    if (input.type.elem == DataType::int64) return Tensor::of<int64_t>(Shape{2, 2}, std::span<const int64_t>(rows));
+    return test::random_floats(random, x_shape);
+  });
+  const auto& results = both.results;
+  Outcome outcome{.rewrites = both.rewrites};
   for (size_t o = 0; o < results[0].size(); ++o) {
     EXPECT_EQ(results[0][o].size(), results[1][o].size());
     double largest = 1e-30, difference = 0;
