@@ -12,13 +12,25 @@ std::string Args::get(const std::string& name, const std::string& otherwise) con
   return it == options.end() ? otherwise : it->second.back();
 }
 
-int Args::number(const std::string& name, int otherwise) const {
+int Args::number(const std::string& name, int otherwise, int least) const {
   if (!has(name)) return otherwise;
   std::string text = get(name);
   int value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
     throw UsageError{"--" + name + " needs a whole number, not '" + text + "'"};
+  if (value < least)
+    throw UsageError{"--" + name + " needs a number of at least " + std::to_string(least) + ", not " + text};
+  return value;
+}
+
+double Args::seconds(const std::string& name, double otherwise) const {
+  if (!has(name)) return otherwise;
+  std::string text = get(name);
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || value > 1e6)
+    throw UsageError{"--" + name + " needs a positive number of seconds, not '" + text + "'"};
   return value;
 }
 

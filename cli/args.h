@@ -23,7 +23,9 @@ struct Args {
 
   bool has(const std::string& name) const { return options.contains(name); }
   std::string get(const std::string& name, const std::string& otherwise = "") const;
-  int number(const std::string& name, int otherwise) const;  ///< throws UsageError when it is not one
+  /// A whole number of at least `least`, or an error of usage.
+  int number(const std::string& name, int otherwise, int least = 0) const;
+  double seconds(const std::string& name, double otherwise) const;  ///< positive, or an error of usage
   const std::vector<std::string>& all(const std::string& name) const;
 };
 

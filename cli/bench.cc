@@ -19,6 +19,12 @@ class NodeTimes final : public RunObserver {
     by_op_[node.op] += end_ns - begin_ns;
     total_ += end_ns - begin_ns;
   }
+  void write(JsonWriter& json, int runs) const {
+    json.key("profile").begin_array();
+    for (auto& [name, entry] : times_)
+      json.begin_object().field("node", name).field("ms", static_cast<double>(entry.first) / 1e6 / runs).end_object();
+    json.end_array();
+  }
   void print(int runs) const {
     auto list = [&](std::vector<std::pair<int64_t, std::string>> rows, size_t most) {
       std::sort(rows.rbegin(), rows.rend());
@@ -53,6 +59,8 @@ int command_bench(const std::vector<std::string>& words) {
                                           {"seconds", true},
                                           {"profile", false}}));
   std::string path = model_argument(args);
+  int runs = args.has("runs") ? args.number("runs", 0, 1) : 0;
+  double seconds = args.seconds("seconds", 2);
   using Clock = std::chrono::steady_clock;
   auto ms_since = [](Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -72,9 +80,8 @@ int command_bench(const std::vector<std::string>& words) {
   }
   std::vector<double> times;
   NodeTimes profile;
-  int runs = args.number("runs", 0), seconds = args.number("seconds", 2);
   auto begin = Clock::now();
-  while (runs > 0 ? static_cast<int>(times.size()) < runs : times.empty() || ms_since(begin) < seconds * 1000.0) {
+  while (runs > 0 ? static_cast<int>(times.size()) < runs : times.empty() || ms_since(begin) < seconds * 1000) {
     results.assign(results.size(), {});
     auto one = Clock::now();
     session->run_positional(feeds, results, nullptr, args.has("profile") ? &profile : nullptr);
@@ -85,7 +92,9 @@ int command_bench(const std::vector<std::string>& words) {
   if (args.has("json")) {
     JsonWriter json;
     json.begin_object().field("model", path).field("isa", isa_name()).field("creation_ms", creation);
-    json.field("runs", times.size()).field("min_ms", low).field("median_ms", median).field("p90_ms", p90).end_object();
+    json.field("runs", times.size()).field("min_ms", low).field("median_ms", median).field("p90_ms", p90);
+    if (args.has("profile")) profile.write(json, static_cast<int>(times.size()));
+    json.end_object();
     std::printf("%s\n", json.text().c_str());
     return 0;
   }

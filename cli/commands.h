@@ -20,6 +20,11 @@ int command_providers(const std::vector<std::string>& words);
 /// Options that every command with a session takes: providers, threads, level, dims, config, log.
 std::vector<OptionSpec> session_specs(std::vector<OptionSpec> more);
 SessionOptions session_options(const Args& args);
+/// --dim name=N. Where no input has the symbol, check_dims throws UsageError.
+std::map<std::string, int64_t> dims_of(const Args& args);
+void check_dims(const std::map<std::string, int64_t>& dims, const std::vector<IoInfo>& inputs);
+/// The same, checked against the inputs of a model file, as overrides of a session's free dimensions.
+std::map<std::string, int64_t> fixed_dims(const Args& args, const std::string& path);
 /// The one positional argument, a model file.
 std::string model_argument(const Args& args);
 

@@ -33,14 +33,11 @@ void fill_random(Tensor& tensor, std::mt19937& generator) {
 
 std::vector<RuntimeValue> make_feeds(const Session& session, const Args& args, bool need_all) {
   std::map<std::string, std::string> files;
-  std::map<std::string, int64_t> dims;
-  for (const std::string& text : args.all("input")) files.insert(split_pair(text, "input"));
-  for (const std::string& text : args.all("dim")) {
-    auto [name, value] = split_pair(text, "dim");
-    if (value.empty() || value.find_first_not_of("0123456789") != std::string::npos || value.size() > 9)
-      throw UsageError{"--dim " + name + " needs a whole number, not '" + value + "'"};
-    dims[name] = std::stoll(value);
-  }
+  for (const std::string& text : args.all("input"))
+    if (auto [name, file] = split_pair(text, "input"); !files.emplace(name, file).second)
+      throw UsageError{"--input gives '" + name + "' twice"};
+  std::map<std::string, int64_t> dims = dims_of(args);
+  check_dims(dims, session.inputs());
   std::mt19937 generator(static_cast<unsigned>(args.number("seed", 1234)));
   std::vector<RuntimeValue> feeds;
   for (const IoInfo& input : session.inputs()) {

@@ -17,9 +17,30 @@ void count_operators(const Graph& graph, std::map<std::string, int>& counts) {
 
 void describe_values(JsonWriter& json, const Graph& graph, const std::vector<ValueId>& ids) {
   json.begin_array();
-  for (ValueId id : ids)
-    json.begin_object().field("name", graph.values[id].name).field("type", typed(graph.values[id].type)).end_object();
+  for (ValueId id : ids) {
+    const Type& type = graph.values[id].type;
+    json.begin_object().field("name", graph.values[id].name);
+    json.field("type", type.is_tensor() ? type_name(type.elem) : type.to_string());
+    if (type.is_tensor() && type.shape) {
+      json.key("shape").begin_array();
+      for (const Dim& dim : *type.shape) {
+        if (dim.known())
+          json.value(dim.value);
+        else
+          json.value(dim.symbol.empty() ? "?" : dim.symbol);
+      }
+      json.end_array();
+    }
+    json.end_object();
+  }
   json.end_array();
+}
+
+std::string bytes_text(size_t bytes) {
+  if (bytes < 100'000) return std::to_string(bytes) + " bytes";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
 }
 
 }  // namespace
@@ -58,11 +79,13 @@ int command_info(const std::vector<std::string>& words) {
     std::printf("%s\n", json.text().c_str());
     return 0;
   }
-  std::printf("%s\n  producer  %s %s, IR %lld", path.c_str(), model.producer_name.c_str(),
-              model.producer_version.c_str(), static_cast<long long>(model.ir_version));
+  std::printf("%s\n", path.c_str());
+  if (!model.producer_name.empty())
+    std::printf("  producer  %s %s\n", model.producer_name.c_str(), model.producer_version.c_str());
+  std::printf("  format    IR %lld", static_cast<long long>(model.ir_version));
   for (auto& [domain, version] : graph.opsets)
     std::printf(", %s %d", domain.empty() ? "ai.onnx" : domain.c_str(), version);
-  std::printf("\n  weights   %.1f MB\n  inputs\n", static_cast<double>(weight_bytes) / 1e6);
+  std::printf("\n  weights   %s\n  inputs\n", bytes_text(weight_bytes).c_str());
   for (ValueId id : inputs)
     std::printf("    %s  %s\n", graph.values[id].name.c_str(), typed(graph.values[id].type).c_str());
   std::printf("  outputs\n");
@@ -75,8 +98,9 @@ int command_info(const std::vector<std::string>& words) {
     nodes += count;
   }
   std::sort(by_count.begin(), by_count.end());
-  std::printf("  operators (%d nodes)\n   ", nodes);
-  for (auto& [count, name] : by_count) std::printf(" %s %d ", name.c_str(), -count);
+  std::printf("  operators (%d node%s)\n    ", nodes, nodes == 1 ? "" : "s");
+  for (size_t i = 0; i < by_count.size(); ++i)
+    std::printf("%s%s %d", i ? ", " : "", by_count[i].second.c_str(), -by_count[i].first);
   std::printf("\n");
   for (auto& [key, value] : model.metadata)
     std::printf("  %s: %.60s%s\n", key.c_str(), value.c_str(), value.size() > 60 ? "..." : "");

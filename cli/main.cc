@@ -1,41 +1,17 @@
 #include <epona/version.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
 
 #include "commands.h"
+#include "usage.h"
 
 namespace {
-
-constexpr const char* kUsage =
-    R"(epona: runs ONNX models
-
-  epona run MODEL [--input name=FILE.npy ...] [--random] [--dim name=N ...] [--save FOLDER]
-  epona info MODEL                     inputs, outputs, operators, metadata
-  epona explain MODEL [--html FILE]    every node: its provider, and why not another (nothing is run)
-  epona bench MODEL [--input ...] [--runs N | --seconds N] [--profile]
-  epona optimize IN OUT                write the optimized model (default --level basic)
-  epona doctor [--json]                which providers can run here, and what the others need
-  epona providers [NAME] [--json]      the options of providers
-
-Options of all but info:
-  --providers A,B   providers in order of preference (default CPUExecutionProvider)
-  --option P.K=V    an option of provider P; `epona providers P` lists them
-  --threads N       threads (default: as many as this process may use)
-  --level L         none, basic, extended, layout, all (default all)
-  --dim name=N      size of a symbolic dimension of made-up inputs (default 1)
-  --seed N          seed of made-up inputs (default 1234)
-  --config key=val  a session configuration entry
-  --disable PASS    a graph pass that must not run
-  --dump after=PASS print the graph (stderr) after a pass
-  --log N           0 verbose, 1 info, 2 warning, 3 error, 4 fatal
-  --json            machine-readable output (also for info)
-
-EPONA_ISA=sse2|avx2|avx512|avx512_vnni forces an instruction-set tier.
-Exit codes: 0 done, 1 the model or a file is at fault, 2 wrong usage.
-)";
 
 int dispatch(const std::string& command, const std::vector<std::string>& words) {
   using namespace epona::cli;
@@ -46,15 +22,17 @@ int dispatch(const std::string& command, const std::vector<std::string>& words) 
   if (command == "optimize") return command_optimize(words);
   if (command == "doctor") return command_doctor(words);
   if (command == "providers") return command_providers(words);
-  throw UsageError{"unknown command '" + command + "'"};
+  throw UsageError{"unknown command '" + command + "'." + suggest_command(command)};
 }
 
-}  // namespace
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
 
-int main(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    std::fputs(kUsage, stdout);
+int run_command(std::vector<std::string> words) {
+  if (words.empty() || asks_for_help(words[0]) || words[0] == "help") {
+    std::string command = words.size() > 1 ? words[1] : "";
+    std::string text = command.empty() ? epona::cli::usage() : epona::cli::usage(command);
+    if (text.empty()) text = epona::cli::usage();
+    std::fputs(text.c_str(), words.empty() ? stderr : stdout);
     return words.empty() ? 2 : 0;
   }
   if (words[0] == "--version") {
@@ -63,10 +41,18 @@ int main(int argc, char** argv) {
   }
   std::string command = words[0];
   words.erase(words.begin());
+  auto options_end = std::find(words.begin(), words.end(), "--");
+  if (std::string text = epona::cli::usage(command);
+      !text.empty() && std::any_of(words.begin(), options_end, asks_for_help)) {
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
   try {
     return dispatch(command, words);
   } catch (const epona::cli::UsageError& error) {
-    std::fprintf(stderr, "epona %s: %s\nSee epona --help.\n", command.c_str(), error.message.c_str());
+    bool known = !epona::cli::usage(command).empty();
+    std::fprintf(stderr, "epona %s: %s\nSee epona %s--help.\n", command.c_str(), error.message.c_str(),
+                 known ? (command + " ").c_str() : "");
     return 2;
   } catch (const epona::Error& error) {
     std::fprintf(stderr, "epona %s: %s: %s\n", command.c_str(), epona::code_name(error.code()), error.what());
@@ -75,4 +61,17 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "epona %s: %s\n", command.c_str(), error.what());
     return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int code = run_command({argv + 1, argv + argc});
+  // What was not written was not said: a full disk, or a standard output that is closed.
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    std::fprintf(stderr, "epona: cannot write to standard output: %s\n", std::strerror(errno ? errno : EIO));
+    return code == 0 ? 1 : code;
+  }
+  return code;
 }

@@ -1,6 +1,7 @@
 #include "npy.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -33,6 +34,7 @@ std::string header_value(const std::filesystem::path& path, const std::string& h
   size_t begin = header.find_first_not_of(' ', at + 1);
   if (begin == std::string::npos) bad(path, "the .npy header is damaged");
   if (header[begin] == '(') return header.substr(begin, header.find(')', begin) - begin + 1);
+  if (header[begin] == '[') return header.substr(begin, header.find(']', begin) - begin + 1);
   if (header[begin] == '\'') return header.substr(begin + 1, header.find('\'', begin + 1) - begin - 1);
   return header.substr(begin, header.find_first_of(",}", begin) - begin);
 }
@@ -53,31 +55,47 @@ void swap_bytes(char* data, size_t count, size_t item) {
   for (size_t i = 0; i < count; ++i) std::reverse(data + i * item, data + (i + 1) * item);
 }
 
-/// Column-major elements into row-major order.
-Tensor to_row_major(const Tensor& from) {
-  Tensor to = Tensor::allocate(from.type, from.shape);
-  size_t item = type_bits(from.type) / 8;
-  int rank = from.shape.rank();
+/// Calls `move(to, from)` for every element: its index in row-major order, and in column-major order.
+template <class Move>
+void for_each_transposed(const Shape& shape, int64_t count, Move move) {
+  int rank = shape.rank();
   Shape index(rank, 0);
-  for (int64_t i = 0, n = from.size(); i < n; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     int64_t source = 0, stride = 1;
     for (int axis = 0; axis < rank; ++axis) {
       source += index[axis] * stride;
-      stride *= from.shape[axis];
+      stride *= shape[axis];
     }
+    move(i, source);
+    for (int axis = rank - 1; axis >= 0 && ++index[axis] == shape[axis]; --axis) index[axis] = 0;
+  }
+}
+
+/// Column-major elements into row-major order.
+Tensor to_row_major(const Tensor& from) {
+  Tensor to = Tensor::allocate(from.type, from.shape);
+  if (from.type == DataType::string) {
+    for_each_transposed(from.shape, from.size(),
+                        [&](int64_t i, int64_t source) { to.as<std::string>()[i] = from.as<std::string>()[source]; });
+    return to;
+  }
+  size_t item = type_bits(from.type) / 8;
+  for_each_transposed(from.shape, from.size(), [&](int64_t i, int64_t source) {
     std::memcpy(to.as<char>() + static_cast<size_t>(i) * item, from.as<char>() + static_cast<size_t>(source) * item,
                 item);
-    for (int axis = rank - 1; axis >= 0 && ++index[axis] == from.shape[axis]; --axis) index[axis] = 0;
-  }
+  });
   return to;
 }
 
-std::string utf8(const char* data, size_t characters) {
+/// numpy pads with NUL characters; those inside the text are part of it.
+std::string utf8(const std::filesystem::path& path, const char* data, size_t characters) {
+  while (characters > 0 && std::all_of(data + 4 * (characters - 1), data + 4 * characters, [](char b) { return !b; }))
+    --characters;
   std::string text;
   for (size_t i = 0; i < characters; ++i) {
     uint32_t c;
     std::memcpy(&c, data + 4 * i, 4);
-    if (c == 0 && std::all_of(data + 4 * i, data + 4 * characters, [](char byte) { return byte == 0; })) break;
+    if (c > 0x10ffff) bad(path, "a string holds what is no character");
     if (c < 0x80) {
       text += static_cast<char>(c);
     } else if (c < 0x800) {
@@ -111,7 +129,7 @@ std::u32string utf32(const std::string& text) {
 
 Tensor read_npy(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(Code::no_such_file, path.string(), ": cannot be opened");
+  if (!file) fail(Code::no_such_file, "'", path.string(), "' cannot be opened");
   char magic[8];
   if (!file.read(magic, 8) || std::memcmp(magic, "\x93NUMPY", 6) != 0) bad(path, "not a .npy file");
   uint32_t length = 0;
@@ -125,30 +143,40 @@ Tensor read_npy(const std::filesystem::path& path) {
   auto read_all = [&](char* to, size_t bytes) {
     if (bytes && !file.read(to, static_cast<std::streamsize>(bytes))) bad(path, "the file ends before its data");
   };
+  auto position = file.tellg();
+  file.seekg(0, std::ios::end);
+  auto available = static_cast<uint64_t>(file.tellg() - position);
+  file.seekg(position);
   if (descr.size() > 2 && (descr[1] == 'U' || descr[1] == 'S')) {
-    size_t width = std::stoul(descr.substr(2)), unit = descr[1] == 'U' ? 4 : 1;
+    size_t width = 0, unit = descr[1] == 'U' ? 4 : 1;
+    auto [end, error] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), width);
+    if (error != std::errc() || end != descr.data() + descr.size() || width > (1u << 28))
+      bad(path, "dtype '", descr, "' has no tensor type");
+    // Elements of width 0 take no room in the file, so that only the count itself can be checked.
+    if (static_cast<uint64_t>(shape.size()) > (width ? available / (width * unit) : 1u << 24))
+      bad(path, "the file ends before its data");
     Tensor tensor = Tensor::allocate(DataType::string, shape);
     std::string item(width * unit, 0);
     for (int64_t i = 0; i < tensor.size(); ++i) {
       read_all(item.data(), item.size());
+      if (unit == 4 && descr[0] == '>') swap_bytes(item.data(), width, unit);
       tensor.as<std::string>()[i] =
-          unit == 4 ? utf8(item.data(), width) : item.substr(0, item.find_last_not_of('\0') + 1);
+          unit == 4 ? utf8(path, item.data(), width) : item.substr(0, item.find_last_not_of('\0') + 1);
     }
-    if (fortran && shape.rank() > 1) bad(path, "strings in Fortran order are not supported");
-    return tensor;
+    return fortran && shape.rank() > 1 ? to_row_major(tensor) : tensor;
   }
   DataType type = DataType::undefined;
   for (const DtypeRow& row : kDtypes)
     if (descr.size() > 1 && descr.substr(1) == row.code) type = row.type;
+  if (descr == "|O") bad(path, "it holds pickled Python objects; save strings with dtype str, numbers with theirs");
+  if (descr.starts_with('[')) bad(path, "structured arrays have no tensor type: save each field by itself");
   if (type == DataType::undefined) bad(path, "dtype '", descr, "' has no tensor type");
-  auto position = file.tellg();
-  file.seekg(0, std::ios::end);
-  if (static_cast<uint64_t>(file.tellg() - position) < type_bytes(type, shape.size()))
-    bad(path, "the file ends before its data");
-  file.seekg(position);
+  if (available < type_bytes(type, shape.size())) bad(path, "the file ends before its data");
   Tensor tensor = Tensor::allocate(type, shape);
   read_all(tensor.as<char>(), tensor.bytes());
-  if (descr[0] == '>') swap_bytes(tensor.as<char>(), static_cast<size_t>(tensor.size()), type_bits(type) / 8);
+  bool complex = type == DataType::complex64 || type == DataType::complex128;
+  size_t number = type_bits(type) / 8 / (complex ? 2 : 1);
+  if (descr[0] == '>') swap_bytes(tensor.as<char>(), tensor.bytes() / number, number);
   return fortran && shape.rank() > 1 ? to_row_major(tensor) : tensor;
 }
 

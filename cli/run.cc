@@ -1,38 +1,78 @@
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/json.h"
 #include "commands.h"
 #include "npy.h"
+#include "ops/dispatch.h"
 
 namespace epona::cli {
 namespace {
 
-/// Shape, and minimum, maximum and mean of a float tensor's elements.
-void print_value(const std::string& name, const RuntimeValue& value) {
-  if (value.kind == RuntimeValue::Kind::sequence) {
-    std::printf("%s: sequence of %zu\n", name.c_str(), value.items->size());
-    return;
-  }
-  if (value.kind != RuntimeValue::Kind::tensor) {
-    std::printf("%s: %s\n", name.c_str(), value.kind == RuntimeValue::Kind::map ? "map" : "nothing");
-    return;
-  }
-  const Tensor& tensor = value.tensor;
-  std::printf("%s: %s%s", name.c_str(), type_name(tensor.type), cat(tensor.shape).c_str());
-  if (tensor.type == DataType::float32 && tensor.size() > 0) {
-    double sum = 0;
-    float low = tensor.as<float>()[0], high = low;
-    for (float x : tensor.span<float>()) {
+struct Range {
+  double low, high, mean;
+};
+
+/// Of the elements of a tensor of numbers; nothing when it has none.
+std::optional<Range> range_of(const Tensor& tensor) {
+  std::optional<Range> range;
+  dispatch(tensor.type, NumericTypes{}, [&]<class T>() {
+    double sum = 0, low = INFINITY, high = -INFINITY;
+    for (T element : tensor.span<T>()) {
+      auto x = static_cast<double>(element);
       sum += x;
       low = std::min(low, x);
       high = std::max(high, x);
     }
-    std::printf("  min %g  max %g  mean %g", static_cast<double>(low), static_cast<double>(high),
-                sum / static_cast<double>(tensor.size()));
+    if (tensor.size() > 0) range = Range{low, high, sum / static_cast<double>(tensor.size())};
+  });
+  return range;
+}
+
+const char* kind_name(RuntimeValue::Kind kind) {
+  switch (kind) {
+    case RuntimeValue::Kind::tensor:
+      return "tensor";
+    case RuntimeValue::Kind::sequence:
+      return "sequence";
+    case RuntimeValue::Kind::map:
+      return "map";
+    default:
+      return "nothing";
+  }
+}
+
+/// Shape, and minimum, maximum and mean of the elements.
+void print_value(const std::string& name, const RuntimeValue& value) {
+  std::printf("%s: ", name.c_str());
+  if (value.kind == RuntimeValue::Kind::sequence) {
+    std::printf("sequence of %zu", value.items->size());
+  } else if (value.kind != RuntimeValue::Kind::tensor) {
+    std::printf("%s", kind_name(value.kind));
+  } else {
+    std::string shape = cat(value.tensor.shape);
+    std::printf("%s[%s]", type_name(value.tensor.type), shape.substr(1, shape.size() - 2).c_str());
+    if (auto range = range_of(value.tensor))
+      std::printf("  min %g  max %g  mean %g", range->low, range->high, range->mean);
   }
   std::printf("\n");
+}
+
+/// What a program can read of a result: a tensor's type, shape and, where it has numbers, their range.
+void describe(JsonWriter& json, const RuntimeValue& value) {
+  if (value.kind != RuntimeValue::Kind::tensor) {
+    json.field("type", kind_name(value.kind));
+    if (value.kind == RuntimeValue::Kind::sequence) json.field("length", value.items->size());
+    return;
+  }
+  const Tensor& tensor = value.tensor;
+  json.field("type", type_name(tensor.type)).key("shape").begin_array();
+  for (int64_t dim : tensor.shape) json.value(dim);
+  json.end_array();
+  if (auto range = range_of(tensor)) json.field("min", range->low).field("max", range->high).field("mean", range->mean);
 }
 
 void save(const std::string& folder, const std::string& name, const RuntimeValue& value) {
@@ -68,7 +108,9 @@ int command_run(const std::vector<std::string>& words) {
   double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   std::string folder = args.get("save");
   if (!folder.empty()) {
-    std::filesystem::create_directories(folder);
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) fail(Code::fail, "--save ", folder, ": the folder cannot be made: ", error.message());
     for (size_t i = 0; i < results.size(); ++i) save(folder, session->outputs()[i].name, results[i]);
   }
   if (args.has("json")) {
@@ -76,11 +118,7 @@ int command_run(const std::vector<std::string>& words) {
     json.begin_object().field("model", path).field("milliseconds", ms).key("outputs").begin_array();
     for (size_t i = 0; i < results.size(); ++i) {
       json.begin_object().field("name", session->outputs()[i].name);
-      if (results[i].kind == RuntimeValue::Kind::tensor) {
-        json.field("type", type_name(results[i].tensor.type)).key("shape").begin_array();
-        for (int64_t dim : results[i].tensor.shape) json.value(dim);
-        json.end_array();
-      }
+      describe(json, results[i]);
       json.end_object();
     }
     json.end_array().end_object();

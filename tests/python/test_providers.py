@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 import threading
 import time
@@ -11,6 +10,7 @@ import warnings
 import numpy as np
 import onnx
 import onnxruntime
+import program
 import pytest
 from onnx import parser
 
@@ -249,19 +249,12 @@ def test_document_is_up_to_date():
 
 
 def cli(*words):
-    program = pathlib.Path(epona._epona.__file__).resolve().parents[2] / "bin" / "epona"
-    if not program.exists():
-        pytest.skip("the program is not beside this build of the package")
-    return subprocess.run([program, *words], capture_output=True, text=True, check=False)
+    return program.run(*words)
 
 
 def test_a_library_of_another_version_is_named(tmp_path):
     (tmp_path / "libcublasLt.so.11").touch()
-    program = pathlib.Path(epona._epona.__file__).resolve().parents[2] / "bin" / "epona"
-    if not program.exists():
-        pytest.skip("the program is not beside this build of the package")
-    text = subprocess.run([program, "doctor", "--json"], capture_output=True, text=True, check=True,
-                          env={"LD_LIBRARY_PATH": str(tmp_path), "PATH": "/nowhere"}).stdout
+    text = program.run("doctor", "--json", check=True, env={"LD_LIBRARY_PATH": str(tmp_path), "PATH": "/nowhere"}).stdout
     (cuda,) = [row for row in json.loads(text)["providers"] if row["name"] == "CUDAExecutionProvider"]
     (finding,) = [finding for finding in cuda["findings"] if finding["what"] == "libcublasLt"]
     assert finding["ok"] or "libcublasLt.so.11, another version" in finding["found"]
