@@ -20,6 +20,7 @@ struct Config {
   std::map<std::string, ReshapeDims> reshape;  ///< graph input -> dims
   bool static_shapes = false;                  ///< disable_dynamic_shapes: compile once per input shape
   bool cached = false;
+  bool exact_bytes = false;  ///< 8-bit products must not saturate: see byte_products.h
 };
 
 /// Throws Error(invalid_argument) naming the option that cannot be understood or does not fit the device.

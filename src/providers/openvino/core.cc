@@ -118,8 +118,8 @@ void check_devices(const Api& api, const ov_core* core, const std::string& devic
 
 }  // namespace
 
-Core::Core(const Api& api, std::string device, const std::vector<Property>& properties)
-    : api_(api), device_(std::move(device)), core_(nullptr, {api.core_free}) {
+Core::Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes)
+    : api_(api), device_(std::move(device)), core_(nullptr, {api.core_free}), exact_bytes_(exact_bytes) {
   ov_core* core = nullptr;
   api.check(api.core_create(&core), "starting");
   core_.reset(core);
@@ -131,6 +131,8 @@ Core::Core(const Api& api, std::string device, const std::vector<Property>& prop
       fail(Code::ep_fail, "OpenVINO does not take ", property.key, "=", property.value, " for device ", property.device,
            ": ", api.error_text(status));
   }
+  // Not among the documented properties: where it is not known the nodes are left to others.
+  if (exact_bytes) bytes_in_float_ = api.core_set_property(core, "CPU", "LP_TRANSFORMS_MODE", "NO") == 0;
   abilities_ = abilities_of(api, core);
 }
 

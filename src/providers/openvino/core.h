@@ -30,12 +30,16 @@ struct DeviceSupport {
 /// One ov::Core with the settings of a session.
 class Core {
  public:
-  Core(const Api& api, std::string device, const std::vector<Property>& properties);
+  /// With `exact_bytes` the CPU device computes 8-bit nets in float32.
+  Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes);
 
   const Api& api() const { return api_; }
   const std::string& device() const { return device_; }
   /// Whether some of the work may run on the CPU device ("CPU", "AUTO", "HETERO:GPU,CPU").
   bool may_use_cpu() const { return !device_.starts_with("GPU") && !device_.starts_with("NPU"); }
+  /// Whether the CPU device is kept from 8-bit products that saturate: by its setting, or by keeping 8-bit nets from it.
+  bool exact_bytes() const { return exact_bytes_; }
+  bool bytes_in_float() const { return bytes_in_float_; }
   const Abilities& abilities() const { return abilities_; }
   int element(DataType type) const { return abilities_.element[static_cast<size_t>(type)]; }
 
@@ -51,6 +55,7 @@ class Core {
   std::string device_;
   Owned<ov_core> core_;
   Abilities abilities_;
+  bool exact_bytes_ = false, bytes_in_float_ = false;
 };
 
 /// Dims for the C API, which takes them through a pointer to non-const.

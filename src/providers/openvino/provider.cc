@@ -69,7 +69,8 @@ OpenVinoProvider::OpenVinoProvider(const OptionValues& options, const ProviderCo
     : config_(make_config(options, context)) {
   Installation found = find_installation();
   if (found.library.empty()) fail(Code::ep_fail, "OpenVINO's library libopenvino_c is not there");
-  core_ = std::make_shared<Core>(Api::open(found.library), config_.device, config_.properties);
+  core_ = std::make_shared<Core>(Api::open(found.library), config_.device, config_.properties,
+                                 config_.exact_bytes);
 }
 
 void OpenVinoProvider::align_constants(Graph& graph) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "providers/openvino/byte_products.h"
 #include "providers/openvino/known_wrong.h"
 
 namespace epona::openvino {
@@ -64,6 +65,11 @@ Refusal screen_graph(const Graph& graph, const Core& core) {
                                                  "DynamicQuantizeMatMul", "MatMulInteger",
                                                  "MatMulIntegerToFloat",  "ConvInteger"};
   if (!core.may_use_cpu()) return {};
+  if (core.exact_bytes() && is_byte_net(graph))
+    return {Reason::better_on_cpu,
+            "the model is quantised to 8 bits: OpenVINO's 8-bit products saturate on this processor, which has no VNNI, and "
+            "computing it in float instead takes up to 4 times longer than the CPU provider's exact 8-bit kernels; option "
+            "enable_qdq_optimizer=1 gives it to OpenVINO as it is"};
   for (const Node& node : graph.nodes)
     if (!node.removed && std::find(std::begin(dynamic), std::end(dynamic), node.op) != std::end(dynamic))
       return {Reason::better_on_cpu,
@@ -74,6 +80,8 @@ Refusal screen_graph(const Graph& graph, const Core& core) {
 
 Refusal screen(const Graph& graph, const Node& node, const Core& core, const std::vector<char>& user_int) {
   if (node.domain == "epona") return {Reason::no_kernel, "made by Epona's own passes"};
+  if (core.exact_bytes() && !core.bytes_in_float() && node.op == "QuantizeLinear")
+    return {Reason::better_on_cpu, "OpenVINO's 8-bit products saturate on this processor, which has no VNNI"};
   if (is_random(node)) return {Reason::attribute, "its random numbers would not be those that its seed stands for"};
   for (ValueId id : node.inputs)
     if (id != kNone)
