@@ -9,8 +9,9 @@ STEPS = 200
 FIRST_TOKEN = 11
 
 
-# Share of the largest logit: what models that are quantised while they run may differ by.
-NEAR_TIE = 5e-2
+# Share of the largest logit. The peer rounds activations to int8 in the int4 model, so a rounding error of float32 may
+# grow to a step of 1/127: its own optimised and unoptimised modes part at step 67, where its two best are 0.2% apart.
+NEAR_TIE = 5e-3
 
 
 def gap_of(session, name, tokens, step, other):
@@ -40,8 +41,7 @@ def greedy(session, name):
 def test_tokens(decoder):
     known = References(catalog.BY_NAME[decoder])
     ours = greedy(engines.tested(known.source(), "all", 2), decoder)
-    # int4: the peer rounds activations to int8, which the model allows and does not demand; either answer is right.
-    variants = ("optimised", "float_twin") if known.model.kind == "int4" else ("optimised",)
+    variants = ("optimised", "plain", "float_twin") if known.model.kind == "int4" else ("optimised",)
     agreed = {}
     for variant in variants:
         theirs = known.cached(
@@ -51,12 +51,11 @@ def test_tokens(decoder):
         if ours == theirs:
             return
         agreed[variant] = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-    if known.model.kind == "int4":
-        # After the first different choice the two go separate ways; the choice itself must be between near equals.
-        step = agreed["optimised"]
-        theirs = known.cached(f"greedy optimised {STEPS} {FIRST_TOKEN}", None)[0].tolist()
-        gap = gap_of(known.session("optimised"), decoder, theirs, step, ours[step])
-        assert gap <= NEAR_TIE, f"step {step}: the peer puts our token {gap:.2g} below its own"
-        assert step >= 10, f"only {step} steps agree"
-        return
-    raise AssertionError(f"tokens differ; the first {agreed} agree")
+    if known.model.kind != "int4":
+        raise AssertionError(f"tokens differ; the first {agreed} agree")
+    # After the first different choice the two go separate ways; the choice itself must be between near equals.
+    variant, step = max(agreed.items(), key=lambda item: item[1])
+    theirs = known.cached(f"greedy {variant} {STEPS} {FIRST_TOKEN}", None)[0].tolist()
+    gap = gap_of(known.session(variant), decoder, theirs, step, ours[step])
+    assert gap <= NEAR_TIE, f"step {step}: the peer ({variant}) puts our token {gap:.2g} below its own"
+    assert step >= STEPS // 2, f"only {step} steps agree"
