@@ -48,9 +48,10 @@ SessionOptions session_options(const Args& args) {
   }
   for (const std::string& text : args.all("option")) {
     auto [key, value] = split_pair(text, "option");
-    size_t dot = key.find('.');
+    const size_t dot = key.find('.');
+    const std::string provider = key.substr(0, dot);
     auto request = std::find_if(options.providers.begin(), options.providers.end(),
-                                [&](const ProviderRequest& r) { return r.name == key.substr(0, dot); });
+                                [&](const ProviderRequest& r) { return r.name == provider; });
     if (dot == std::string::npos || request == options.providers.end())
       throw UsageError{"--option needs PROVIDER.KEY=VALUE for a provider named by --providers, not '" + text + "'"};
     request->options[key.substr(dot + 1)] = value;
