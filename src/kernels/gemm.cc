@@ -289,7 +289,9 @@ void pack_b(int64_t k, int64_t n, const float* b, int64_t ldb, bool trans_b, flo
 size_t gemm_workspace(const Gemm& g, int threads) { return layout_of(kernels(), folded(g), threads).bytes(); }
 
 void gemm(const Gemm& original, void* workspace, ThreadPool& pool) {
-  const Gemm g = folded(original);
+  Gemm g = folded(original);
+  static constexpr float kNothing = 0;
+  if (g.k == 0) g.a = g.b = &kNothing;  // empty matrices may have no address to count from
   if (g.m <= 0 || g.n <= 0 || g.batch <= 0) return;
   const Kernels& table = kernels();
   const Layout l = layout_of(table, g, pool.threads());

@@ -240,8 +240,8 @@ bool pack_with(const Kernels& table, int64_t k, int64_t n, const void* b, int64_
       const int64_t column = p * panels.width, width = tail ? panels.tail_width : panels.width;
       int8_t* const panel = to + column * padded_k(table, k);
       table.pack_b(k, tail ? panels.tail_columns : panels.width, width,
-                   static_cast<const uint8_t*>(b) + column * (trans_b ? ldb : 1), ldb, trans_b, b_signed, panel,
-                   sums + column);
+                   static_cast<const uint8_t*>(b) + (k > 0 ? column * (trans_b ? ldb : 1) : 0), ldb, trans_b, b_signed,
+                   panel, sums + column);
       if (!table.split_pairs) continue;
       counts[1 + p] = table.split_pairs(k, width, panel, fixes + p * at.most, at.most);
       if (counts[1 + p] < 0) fits = false;

@@ -268,7 +268,15 @@ void round_a(int64_t k, int64_t block, const float* a, bool wide, uint8_t* value
       poison = hn::MulAdd(x, hn::Zero(df), poison);
     }
     const float top = hn::ReduceMax(df, most);
-    *scales = top / 127 + hn::ReduceSum(df, poison);
+    const float nan_or_zero = hn::ReduceSum(df, poison);
+    *scales = top / 127 + nan_or_zero;
+    if (std::isnan(nan_or_zero)) {  // the scale says it all; NaN has no integer
+      const size_t bytes = static_cast<size_t>(block) * (wide ? 2 : 1);
+      std::memset(values, 0, bytes);
+      values += bytes;
+      *sums = 0;
+      continue;
+    }
     const auto inverse = hn::Set(df, top > 0 ? 127 / top : 0.0f);
     auto total = hn::Zero(d);
     for (int64_t i = 0; i < block; i += kStep) {

@@ -88,7 +88,7 @@ class Unary final : public UnaryKernel {
 };
 
 template <class Op, class List, class Base>
-class BroadcastOp final : public Base {
+class BroadcastOp : public Base {
  public:
   explicit BroadcastOp(const NodeInfo& info) : Base(info, Op::kNs), op_(make_op<Op>(info)) {
     check_elementwise_type(info, contains(List{}, info.in_type(0)), contains(List{}, DataType::float32));
@@ -114,24 +114,31 @@ class BroadcastOp final : public Base {
       }
     });
   }
-  /// Overrides VariadicKernel's; Op::finish(x, count) is optional.
-  void finish([[maybe_unused]] DataType type, [[maybe_unused]] void* z, [[maybe_unused]] int64_t n,
-              [[maybe_unused]] int count) const {
-    if constexpr (requires { op_.finish(float(), 1); }) {
-      dispatch(type, List{}, [&]<class T>() {
-        T* to = static_cast<T*>(z);
-        for (int64_t i = 0; i < n; ++i) to[i] = op_.finish(to[i], count);
-      });
-    }
-  }
 
+ protected:
   Op op_;
 };
 
 /// Op has `template <class T> R operator()(T x, T y) const` and kNs.
 template <class Op, class List = Types<float, double>>
 using Binary = BroadcastOp<Op, List, BinaryKernel>;
+
+/// Also, where the result is made of all inputs (a mean): `T finish(T x, int count) const`.
 template <class Op, class List = Types<float, double>>
-using Variadic = BroadcastOp<Op, List, VariadicKernel>;
+class Variadic final : public BroadcastOp<Op, List, VariadicKernel> {
+ public:
+  using BroadcastOp<Op, List, VariadicKernel>::BroadcastOp;
+
+ private:
+  void finish([[maybe_unused]] DataType type, [[maybe_unused]] void* z, [[maybe_unused]] int64_t n,
+              [[maybe_unused]] int count) const override {
+    if constexpr (requires(Op op) { op.finish(float(), 1); }) {
+      dispatch(type, List{}, [&]<class T>() {
+        T* to = static_cast<T*>(z);
+        for (int64_t i = 0; i < n; ++i) to[i] = this->op_.finish(to[i], count);
+      });
+    }
+  }
+};
 
 }  // namespace epona

@@ -62,7 +62,7 @@ bool NchwcRewriter::convolution(const Node& node) {
   const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNone;
   if (node.inputs.size() < 2 || !constant_floats(graph_, node.inputs[1])) return false;
   if (bias != kNone && !constant_floats(graph_, bias)) return false;
-  const Shape& w = graph_.constant(node.inputs[1])->shape;
+  const Shape w = graph_.constant(node.inputs[1])->shape;  // a copy: new values move the old ones
   const auto* group = graph_.attribute<int64_t>(node, "group");
   ConvParams p;
   p.groups = group ? *group : 1;

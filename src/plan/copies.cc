@@ -53,7 +53,7 @@ int CopyInserter::copy_constant(int slot, int memory) {
 }
 
 int CopyInserter::copy(int slot, int memory) {
-  const Type& type = plan_.slots[slot].type;
+  const Type type = plan_.slots[slot].type;  // a copy: the new slot moves the old ones
   int source = plan_.slots[slot].memory;
   const PlanMemory& device = plan_.memories[static_cast<size_t>(memory ? memory : source)];
   if (!type.is_tensor() || type.elem == DataType::string)

@@ -198,7 +198,8 @@ class Builder {
 
   /// A provider that failed to build all that it took is not active.
   void retire_idle() {
-    for (auto& [name, cause] : failures_) {
+    for (const auto& failure : failures_) {
+      const auto& name = failure.first;  // clang 14 does not capture structured bindings
       bool runs = false;
       for (const NodePlacement& node : result_->placement.nodes) runs |= node.provider == name;
       if (runs) continue;
@@ -206,7 +207,7 @@ class Builder {
                                [&](const ActiveProvider& active) { return name == active.def->name; });
       result_->retired.push_back(std::move(*idle));
       result_->providers.erase(idle);
-      report_inactive(options_, result_->placement, {name, "build", cause, ""});
+      report_inactive(options_, result_->placement, {name, "build", failure.second, ""});
     }
   }
 

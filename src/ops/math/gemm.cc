@@ -63,7 +63,7 @@ class Gemm final : public Kernel {
     const Broadcast<1> addend(out, {bias ? &c.in(2).shape : &scalar});
     each_row_block(c.pool(), 1, m, n, k, [&](int64_t, int64_t row, int64_t rows) {
       T* to = y + row * n;
-      using U = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+      using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
       multiply<U, U>(rows, n, k, {reinterpret_cast<const U*>(left.data + row * left.row), left.row, left.col},
                      {reinterpret_cast<const U*>(right.data), right.row, right.col}, reinterpret_cast<U*>(to), n);
       if (!bias || beta_ == 0) {
