@@ -24,9 +24,15 @@ constexpr std::array<TypeRow, 27> kTypes = {
      {"uint4", 4},          {"int4", 4},       {"float4e2m1", 4},
      {"float8e8m0", 8},     {"uint2", 2},      {"int2", 2}}};
 
+/// A number that is no type (a damaged model's) has the row of "undefined".
+const TypeRow& row(DataType type) {
+  const auto index = static_cast<size_t>(type);
+  return kTypes[index < kTypes.size() ? index : 0];
+}
+
 }  // namespace
 
-const char* type_name(DataType type) { return kTypes[static_cast<size_t>(type)].name; }
+const char* type_name(DataType type) { return row(type).name; }
 
 DataType type_from_name(std::string_view name) {
   for (size_t i = 1; i < kTypes.size(); ++i)
@@ -34,7 +40,7 @@ DataType type_from_name(std::string_view name) {
   return DataType::undefined;
 }
 
-size_t type_bits(DataType type) { return kTypes[static_cast<size_t>(type)].bits; }
+size_t type_bits(DataType type) { return row(type).bits; }
 
 size_t type_bytes(DataType type, int64_t count) {
   size_t bits = type_bits(type);

@@ -12,7 +12,7 @@
 
 namespace epona::test {
 
-/// A small tensor of ones (bytes of value 1); throws Error for a type that has no such tensor.
+/// A small tensor of ones (sizes among them stay small); throws Error for a type that has no such tensor.
 inline RuntimeValue made_up(const Type& type) {
   Shape shape;
   if (type.shape)
@@ -20,7 +20,37 @@ inline RuntimeValue made_up(const Type& type) {
   if (!type.is_tensor() || shape.rank() > 8 || type_bytes(type.elem, shape.size()) > (1u << 20))
     fail(Code::invalid_argument, "no input for this type");
   Tensor tensor = Tensor::allocate(type.elem, shape);
-  if (type.elem != DataType::string) std::memset(tensor.data, 1, tensor.bytes());
+  const auto fill = [&]<class T>(T one) { std::fill_n(tensor.as<T>(), tensor.size(), one); };
+  switch (type.elem) {
+    case DataType::string:
+      break;
+    case DataType::float32:
+      fill(1.0f);
+      break;
+    case DataType::float64:
+      fill(1.0);
+      break;
+    case DataType::int16:
+      fill(int16_t{1});
+      break;
+    case DataType::uint16:
+      fill(uint16_t{1});
+      break;
+    case DataType::int32:
+      fill(int32_t{1});
+      break;
+    case DataType::uint32:
+      fill(uint32_t{1});
+      break;
+    case DataType::int64:
+      fill(int64_t{1});
+      break;
+    case DataType::uint64:
+      fill(uint64_t{1});
+      break;
+    default:
+      std::memset(tensor.data, 1, tensor.bytes());
+  }
   return tensor;
 }
 

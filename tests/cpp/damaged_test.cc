@@ -67,6 +67,24 @@ TEST(Damaged, EinsumEquationsWithOtherCharacters) {
             "");
 }
 
+// 257 is 1 in a byte, which is float.
+TEST(Damaged, NumbersThatAreNoElementType) {
+  for (int64_t number : {43, 257, -1, -2}) {
+    refused(cat(R"(<ir_version: 10, opset_import: ["" : 22]> g (float[2,2] x) => (float[2,2] y) {
+      y = EyeLike<dtype = )",
+                number, R"(>(x) })"),
+            "type");
+    refused(cat(R"(<ir_version: 10, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) {
+      s = SequenceEmpty<dtype = )",
+                number, R"(>() t = SequenceInsert(s, x) i = Constant<value_int = 0>() y = SequenceAt(t, i) })"),
+            "type");
+    refused(cat(R"(<ir_version: 11, opset_import: ["" : 23]> g (float[2] x, float s) => (uint8[2] y) {
+      y = QuantizeLinear<precision = )",
+                number, R"(>(x, s) })"),
+            "type");
+  }
+}
+
 #ifndef EPONA_SANITIZED
 TEST(Damaged, OutOfMemoryIsAnError) {
   const std::string bytes = test::model_bytes(R"(<ir_version: 8, opset_import: ["" : 17]>

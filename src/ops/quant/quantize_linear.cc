@@ -1,6 +1,7 @@
 #include "base/half_block.h"
 #include "ops/quant/quant_common.h"
 #include "ops/registry.h"
+#include "ops/type_attribute.h"
 
 namespace epona {
 namespace {
@@ -13,8 +14,7 @@ class QuantizeLinear final : public Kernel {
       : axis_(info.attr("axis", 1)), block_(info.attr("block_size", 0)), saturate_(info.attr("saturate", 1) != 0) {
     DataType type = info.out_type(0);
     if (!quant_range(type, range_) && !is_small_float(type)) info.refuse(Code::not_implemented, "output type ", type);
-    precision_ = static_cast<DataType>(info.attr("precision", 0));
-    if (precision_ == DataType::undefined) precision_ = info.in_type(1);
+    precision_ = type_attribute(info, "precision", info.in_type(1));
   }
   void shapes(ShapeContext& c) const override {
     check(c);

@@ -1,5 +1,6 @@
 #include "ops/registry.h"
 #include "ops/sequence/sequence_util.h"
+#include "ops/type_attribute.h"
 
 namespace epona {
 namespace {
@@ -24,8 +25,7 @@ class SequenceConstruct final : public Kernel {
 /// SequenceEmpty: a sequence without items, of tensors of the given type.
 class SequenceEmpty final : public Kernel {
  public:
-  explicit SequenceEmpty(const NodeInfo& info)
-      : type_(static_cast<DataType>(info.attr("dtype", static_cast<int64_t>(DataType::float32)))) {}
+  explicit SequenceEmpty(const NodeInfo& info) : type_(type_attribute(info, "dtype", DataType::float32)) {}
   void shapes(ShapeContext&) const override {}
   void run(const RunContext& c) const override { c.set(0, RuntimeValue::sequence(type_, {})); }
 

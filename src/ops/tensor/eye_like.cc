@@ -3,6 +3,7 @@
 #include "kernels/strided_copy.h"
 #include "ops/convert.h"
 #include "ops/registry.h"
+#include "ops/type_attribute.h"
 
 namespace epona {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 class EyeLike final : public Kernel {
  public:
   explicit EyeLike(const NodeInfo& info) : k_(info.attr("k", 0)) {
-    DataType type = static_cast<DataType>(info.attr("dtype", static_cast<int64_t>(info.in_type(0))));
+    const DataType type = type_attribute(info, "dtype", info.in_type(0));
     if (!is_float(type) && !is_integer(type) && type != DataType::boolean)
       info.refuse(Code::not_implemented, "type ", type);
   }

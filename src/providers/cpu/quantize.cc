@@ -2,6 +2,7 @@
 
 #include "base/half_block.h"
 #include "ops/quant/quant_common.h"
+#include "ops/type_attribute.h"
 #include "providers/cpu/cpu_registry.h"
 
 namespace epona::cpu {
@@ -139,8 +140,7 @@ class DynamicQuantizeLinear final : public Kernel {
 };
 
 KernelPtr make_quantize(const NodeInfo& info, KernelPtr& portable, std::string& reason) {
-  auto precision = static_cast<DataType>(info.attr("precision", 0));
-  if (precision == DataType::undefined) precision = info.in_type(1);
+  const DataType precision = type_attribute(info, "precision", info.in_type(1));
   if (portable && is_byte(info.out_type(0)) && is_short_float(info.in_type(0)) && is_short_float(precision) &&
       (!info.has(2) || is_byte(info.in_type(2))))
     return std::make_unique<QuantizeLinear>(info, precision, std::move(portable));
