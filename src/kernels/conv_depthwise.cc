@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/unaligned.h"
 #include "kernels/conv.h"
 #include "kernels/depthwise_tile.h"
 #include "kernels/parallel.h"
@@ -27,7 +28,7 @@ void ConvDepthwise::pack(const float* weights, const float* bias, float* packed)
   float* out = packed + blocks_ * kChannelBlock;
   for (int64_t c = 0; c < p_.out_channels; ++c) {
     float* to = out + c / kChannelBlock * taps * kChannelBlock + c % kChannelBlock;
-    for (int64_t tap = 0; tap < taps; ++tap) to[tap * kChannelBlock] = weights[c * taps + tap];
+    for (int64_t tap = 0; tap < taps; ++tap) to[tap * kChannelBlock] = load_unaligned(weights + c * taps + tap);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "ops/evaluate.h"
 
+#include <cstring>
+
 #include "ops/registry.h"
 
 namespace epona {
@@ -12,6 +14,15 @@ class FoldInfo final : public NodeInfo {
     refuse(Code::not_implemented, "subgraphs are not folded");
   }
 };
+
+/// Large constants lie in the model's file at any address; portable kernels read whole elements.
+Tensor aligned(const Tensor& tensor) {
+  constexpr uintptr_t kWidest = 8;
+  if (reinterpret_cast<uintptr_t>(tensor.data) % kWidest == 0) return tensor;
+  Tensor copy = Tensor::allocate(tensor.type, tensor.shape);
+  std::memcpy(copy.data, tensor.data, tensor.bytes());
+  return copy;
+}
 
 }  // namespace
 
@@ -59,6 +70,8 @@ bool evaluate_constant_node(const Graph& graph, const Node& node, size_t max_byt
       if (shapes.workspace())
         scratch = Tensor::allocate(DataType::uint8, Shape{static_cast<int64_t>(shapes.workspace())});
     }
+    for (size_t i = 0; i < node.inputs.size() && !def->shape_only; ++i)
+      if (in[i]) in[i]->tensor = aligned(in[i]->tensor);
     kernel->run(RunContext(node, env, in, out, {}, scratch.data));
   } catch (const std::exception&) {
     return false;

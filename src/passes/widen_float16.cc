@@ -2,6 +2,7 @@
 #include <array>
 #include <string_view>
 
+#include "kernels/convert.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
@@ -32,7 +33,7 @@ bool widened(const Node& node) {
 
 Tensor to_float(const Tensor& half) {
   Tensor wide = Tensor::allocate(DataType::float32, half.shape);
-  for (int64_t i = 0, n = half.size(); i < n; ++i) wide.as<float>()[i] = half.as<Float16>()[i];
+  epona::to_float(half.type, half.data, wide.as<float>(), half.size());
   return wide;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/unaligned.h"
 #include "base/weight_memory.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
@@ -96,7 +97,8 @@ class ConvTransposeGemm final : public Kernel {
       const float* from = w.as<float>() + g * depth * row;
       for (int64_t d0 = 0; d0 < depth; d0 += 16)
         for (int64_t i = 0; i < row; ++i)
-          for (int64_t d = d0; d < std::min(depth, d0 + 16); ++d) to[(g * row + i) * depth + d] = from[d * row + i];
+          for (int64_t d = d0; d < std::min(depth, d0 + 16); ++d)
+            to[(g * row + i) * depth + d] = load_unaligned(from + d * row + i);
     }
   }
 
