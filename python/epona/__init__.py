@@ -1,6 +1,7 @@
 """Epona runs ONNX models. The API is that of the onnxruntime package: `import epona as ort`."""
 
 from epona import session_options as _session_options  # noqa: F401: completes the classes of options
+from epona import capi as capi  # programs write epona.capi.onnxruntime_pybind11_state.Fail without importing it
 from epona._epona import (
     ExecutionMode,
     ExecutionOrder,

@@ -253,7 +253,7 @@ class OrtValue:
     """A tensor, sequence or map in the runtime's memory."""
 
     @staticmethod
-    def ortvalue_from_numpy(array: object, device: object | None = None) -> OrtValue:
+    def ortvalue_from_numpy(array: object | None, device: object | None = None) -> OrtValue:
         """Shares the memory of a numpy array."""
 
     @staticmethod
@@ -284,8 +284,10 @@ class OrtValue:
 
     def to_dlpack(self) -> object: ...
 
-    def __dlpack__(self, **kwargs) -> object:
-        """A capsule of the DLPack protocol; the memory is shared."""
+    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
+        """
+        A capsule of the DLPack protocol; the memory is shared unless copy is True.
+        """
 
     def __dlpack_device__(self) -> tuple:
         """(1, 0): host memory."""
@@ -331,6 +333,10 @@ class NodeArg:
 
     @property
     def shape(self) -> list: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
 
     def __repr__(self) -> str: ...
 

@@ -43,6 +43,10 @@ class InferenceSession(Session):
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         if self._source == "":
             raise TypeError("Unable to load from an empty path")
+        if isinstance(self._source, str) and "\0" in self._source:
+            raise ValueError(f"Unable to load from a path with a NUL character: {self._source!r}")
+        if sess_options is not None and not isinstance(sess_options, _epona.SessionOptions):
+            raise TypeError(f"sess_options must be SessionOptions or None, found {type(sess_options)}")
         if isinstance(self._source, bytes) and isinstance(path_or_bytes, os.PathLike):
             self._source = os.fsdecode(self._source)
         self._enable_fallback = bool(kwargs.get("enable_fallback", 1))

@@ -78,6 +78,7 @@ class IOBinding:
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Binds an output to the memory of an OrtValue, which must have the output's shape in every run."""
+        ortvalue._check_writable(f"output '{name}'")
         self._iobinding.bind_ortvalue_output(name, ortvalue._get_c_value())
 
     def synchronize_inputs(self) -> None:

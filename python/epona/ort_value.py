@@ -83,6 +83,10 @@ class OrtValue:
     def _get_c_value(self) -> _epona.OrtValue:
         return self._ortvalue
 
+    def _check_writable(self, what: str) -> None:
+        if self._read_only():
+            raise RuntimeError(f"{what}: this OrtValue shares the memory of an array that is read-only: make it of a copy")
+
     @classmethod
     def ortvalue_from_numpy(
         cls,
@@ -126,6 +130,9 @@ class OrtValue:
     @classmethod
     def ortvalue_from_map(cls, items: Mapping[Any, Any]) -> OrtValue:
         """A map from int64 or string keys to int64, float or string values."""
+        for part in (items.keys(), items.values()):
+            if len({isinstance(item, str) for item in part}) > 1:
+                raise TypeError("the keys, and the values, of a map must be all numbers or all strings")
         keys, values = (np.array(list(part)) for part in (items.keys(), items.values()))
         for array, name in ((keys, "keys"), (values, "values")):
             if array.dtype.kind not in "iufU" or array.ndim != 1:
@@ -154,9 +161,25 @@ class OrtValue:
         """Shares the memory of an object that has __dlpack__ (torch, jax, numpy, ...), or of a DLPack capsule."""
         return cls(_epona.OrtValue.from_dlpack(data), data)
 
-    def __dlpack__(self, *, stream: Any = None, **kwargs: Any) -> Any:
-        """A DLPack capsule that shares this memory."""
-        return self._ortvalue.to_dlpack()
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule that shares this memory, or has a copy of it. Memory that must not be written is copied."""
+        if self._read_only():
+            if copy is False:
+                raise BufferError("the memory of this OrtValue must not be written, which DLPack cannot express: copy it")
+            copy = True
+        return self._ortvalue.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def _read_only(self) -> bool:
+        """Whether it shares the memory of an array that must not be written."""
+        array = self._numpy_obj
+        return isinstance(array, np.ndarray) and not array.flags.writeable and array.ctypes.data == self._ortvalue.data_ptr()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Where the memory is, as DLPack numbers it: (1, 0) is the host."""
@@ -168,7 +191,10 @@ class OrtValue:
 
     def numpy(self) -> Any:
         """The value as numpy sees it: an array sharing this memory, a list, or a dict."""
-        return self._ortvalue.numpy()
+        value = self._ortvalue.numpy()
+        if self._read_only():
+            value.flags.writeable = False
+        return value
 
     def to_sequence(self) -> list[OrtValue]:
         """The items of a sequence."""
@@ -216,6 +242,7 @@ class OrtValue:
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
         """Copies an array or OrtValue of the same type and size into this memory."""
+        self._check_writable("update_inplace")
         self._ortvalue.update_inplace(data)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
+import sys
 import threading
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +31,32 @@ def _pool() -> concurrent.futures.ThreadPoolExecutor:
         return _async_pool
 
 
+def _forget_pool() -> None:
+    """A child of fork() has none of the threads."""
+    global _async_lock, _async_pool
+    _async_lock, _async_pool = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _call_back(callback: Callable, results: list[Any], user_data: Any, error: str) -> None:
+    """Calls it; there is nobody who could catch what it raises, so that goes to sys.unraisablehook."""
+    try:
+        callback(results, user_data, error)
+    except BaseException as exception:  # noqa: BLE001
+        sys.unraisablehook(
+            types.SimpleNamespace(
+                exc_type=type(exception),
+                exc_value=exception,
+                exc_traceback=exception.__traceback__,
+                err_msg="Exception ignored in the callback of run_async",
+                object=callback,
+            )
+        )
+
+
 def _host_memory() -> OrtMemoryInfo:
     kind, memory, allocator = OrtMemoryInfoDeviceType.CPU, OrtDeviceMemoryType.DEFAULT, OrtAllocatorType.ORT_DEVICE_ALLOCATOR
     return OrtMemoryInfo.create_v2("Cpu", kind, 0, 0, memory, 64, allocator)
@@ -48,6 +77,8 @@ class Session:
             isinstance(output_names, (str, bytes)) or not all(isinstance(name, str) for name in output_names)
         ):
             raise TypeError("run(): incompatible function arguments: output_names must be a list of strings")
+        if run_options is not None and not isinstance(run_options, _epona.RunOptions):
+            raise TypeError(f"run(): incompatible function arguments: run_options must be RunOptions, found {type(run_options)}")
         adapted = adapter_feed(run_options)
         return feed if type(feed) is dict and not adapted else adapted | dict(zip(feed.keys(), feed.values()))
 
@@ -76,8 +107,11 @@ class Session:
     ) -> None:
         """As run(), on another thread; `callback(results, user_data, error)` is called there when it is over.
 
-        After a failure `results` is empty and `error` says why. A wrong feed is raised at once.
+        After a failure `results` is empty and `error` says why. A wrong feed is raised at once. What the callback raises is
+        given to sys.unraisablehook.
         """
+        if not callable(callback):
+            raise TypeError(f"run_async(): the callback must be callable, found {type(callback)}")
         feed = self._prepare(output_names, input_feed, run_options)
         missing = [value.name for value in self.get_inputs() if value.name not in feed and "optional(" not in value.type]
         if missing:
@@ -88,7 +122,7 @@ class Session:
                 results, error = self._session.run(output_names, feed, run_options), ""
             except Exception as exception:  # noqa: BLE001: whatever it is, the callback must hear of it
                 results, error = [], _bare_text(exception) or type(exception).__name__
-            callback(results, user_data, error)
+            _call_back(callback, results, user_data, error)
 
         _pool().submit(work)
 

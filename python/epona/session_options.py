@@ -111,7 +111,7 @@ def adapter_feed(options: _epona.RunOptions | None) -> dict[str, Any]:
 
 def before_session(given: _epona.SessionOptions | None, used: _epona.SessionOptions) -> None:
     """Applies to the options that a session will use what is kept here for those it was given."""
-    if used.log_severity_level > 4:
+    if not -1 <= used.log_severity_level <= 4:
         raise RuntimeError(f"Invalid session log severity level. Not a valid severity value: {used.log_severity_level}")
     if given is None:
         return

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>  // in every file: a cast of a string must mean the same everywhere
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "graph/tensor.h"
@@ -23,12 +24,19 @@ void bind_providers(nb::module_& m);
 /// A Python warning for each provider that a run has left since `before`.
 void warn_of_left_providers(const Session& session, const Executable& before);
 
+/// An object that no tensor can be made of.
+struct UnfitArray : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// A tensor of an array's elements: its memory is shared where it is contiguous and in this machine's byte order.
 Tensor tensor_from_array(nb::handle array);
 /// An ndarray that takes over the tensor's memory.
 nb::object tensor_to_python(const Tensor& tensor);
 /// The numpy name of an element type; "object" where numpy has none.
 const char* numpy_name(DataType type);
+/// The numpy dtype of an element type, of ml_dtypes where numpy has none.
+nb::object numpy_dtype(DataType type);
 /// Keeps a Python object until the last copy is gone, on whatever thread.
 std::shared_ptr<void> keep_object(nb::object object);
 

@@ -25,6 +25,7 @@ class IoBinding {
   const Type& input_type(const std::string& name) const { return inputs_info_[find(inputs_info_, name, "input")].type; }
 
   void bind_input(const std::string& name, RuntimeValue value) {
+    check_idle();
     size_t at = find(inputs_info_, name, "input");
     try {
       check_value(inputs_info_[at], value);
@@ -37,6 +38,7 @@ class IoBinding {
 
   /// `value` has memory, or is of kind none: the run allocates.
   void bind_output(const std::string& name, RuntimeValue value) {
+    check_idle();
     size_t at = find(outputs_info_, name, "output");
     if (value.kind != RuntimeValue::Kind::none) check_output(outputs_info_[at], value);
     bool fixed = value.kind == RuntimeValue::Kind::tensor && value.tensor.data;
@@ -49,10 +51,14 @@ class IoBinding {
   }
 
   void clear_inputs() {
+    check_idle();
     std::fill(inputs_.begin(), inputs_.end(), RuntimeValue());
     std::fill(given_.begin(), given_.end(), 0);
   }
-  void clear_outputs() { outputs_.clear(); }
+  void clear_outputs() {
+    check_idle();
+    outputs_.clear();
+  }
 
   std::vector<RuntimeValue> output_values() const {
     std::vector<RuntimeValue> values;
@@ -66,6 +72,7 @@ class IoBinding {
   }
 
   void run(const Session& session, const RunOptions* options) {
+    check_idle();
     if (session.outputs().size() != outputs_info_.size() || session.inputs().size() != required_)
       throw nb::value_error("IOBinding must be used with the session that created it.");
     std::string missing;
@@ -84,6 +91,11 @@ class IoBinding {
         results[output.position] = output.value;
     }
     auto before = session.executable();
+    struct Busy {
+      bool& flag;
+      explicit Busy(bool& f) : flag(f) { flag = true; }
+      ~Busy() { flag = false; }
+    } busy(running_);
     try {
       nb::gil_scoped_release release;
       session.run_positional(inputs_, results, options);
@@ -102,6 +114,13 @@ class IoBinding {
     bool fixed;          ///< bound to memory
     RuntimeValue value;  ///< that memory, or the last result
   };
+
+  /// The GIL is not held while a model runs; what is bound must stay as it is meanwhile.
+  void check_idle() const {
+    if (running_)
+      throw std::runtime_error(
+          "this IOBinding is in use by a run on another thread: give every thread a binding of its own");
+  }
 
   static size_t find(const std::vector<IoInfo>& list, const std::string& name, const char* what) {
     std::string known;
@@ -152,6 +171,7 @@ class IoBinding {
   std::vector<RuntimeValue> inputs_;
   std::vector<char> given_;
   std::vector<Output> outputs_;
+  bool running_ = false;  ///< guarded by the GIL
 };
 
 /// Somebody else's memory. Its owner answers for its lifetime and size.

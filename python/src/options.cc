@@ -18,6 +18,11 @@ void check_key(const std::string& key, const std::string& value) {
   if (value.size() > 8192) throw std::runtime_error("Config value is longer than maximum length 8192");
 }
 
+int64_t checked_dim(const std::string& name, int64_t value) {
+  if (value < 0) throw std::runtime_error(cat("the free dimension '", name, "' cannot be ", value));
+  return value;
+}
+
 std::string config_entry(const std::map<std::string, std::string>& config, const std::string& key, const char* owner) {
   auto it = config.find(key);
   if (it == config.end()) throw std::runtime_error(cat(owner, " does not have configuration with key: ", key));
@@ -113,11 +118,11 @@ void bind_options(nb::module_& m) {
           nb::arg("key"), "The value of a configuration entry; RuntimeError when it is not set.")
       .def(
           "add_free_dimension_override_by_name",
-          [](S& s, const std::string& name, int64_t value) { s.dim_by_symbol[name] = value; }, nb::arg("name"),
-          nb::arg("value"), "Fixes a symbolic dimension of the inputs by its name.")
+          [](S& s, const std::string& name, int64_t value) { s.dim_by_symbol[name] = checked_dim(name, value); },
+          nb::arg("name"), nb::arg("value"), "Fixes a symbolic dimension of the inputs by its name.")
       .def(
           "add_free_dimension_override_by_denotation",
-          [](S& s, const std::string& name, int64_t value) { s.dim_by_denotation[name] = value; },
+          [](S& s, const std::string& name, int64_t value) { s.dim_by_denotation[name] = checked_dim(name, value); },
           nb::arg("denotation"), nb::arg("value"), "Fixes a symbolic dimension of the inputs by its denotation.")
       .def(
           "add_provider",

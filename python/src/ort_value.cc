@@ -1,3 +1,5 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
@@ -15,6 +17,13 @@ const Tensor& tensor_of(const V& value, const char* what) {
   return value.tensor;
 }
 
+/// Of an array: bytes and other objects that have a buffer are none.
+Tensor of_array(nb::handle array) {
+  if (!nb::hasattr(array, "dtype"))
+    throw UnfitArray(cat("expected a numpy array, found ", nb::cast<std::string>(nb::str(array.type()))));
+  return tensor_from_array(array);
+}
+
 DataType checked_type(int number) {
   if (number <= 0 || number > static_cast<int>(DataType::int2))
     throw std::runtime_error(cat("tensor type ", number, " is not supported"));
@@ -23,7 +32,7 @@ DataType checked_type(int number) {
 
 /// An array whose elements are already in the form that the tensor type has in memory, as bfloat16 in uint16.
 Tensor tensor_with_type(nb::handle array, DataType type) {
-  Tensor tensor = tensor_from_array(array);
+  Tensor tensor = of_array(array);
   if (tensor.type == type) return tensor;
   bool same_size = type_bits(type) == type_bits(tensor.type);
   if (tensor.type == DataType::string || type == DataType::string || !same_size)
@@ -70,8 +79,8 @@ V sequence_of(nb::sequence items) {
 void bind_ort_value(nb::module_& m) {
   nb::class_<V>(m, "OrtValue", "A tensor, sequence or map in the runtime's memory.")
       .def_static(
-          "ortvalue_from_numpy", [](nb::handle array, nb::handle) { return V(tensor_from_array(array)); },
-          nb::arg("array"), nb::arg("device").none() = nb::none(), "Shares the memory of a numpy array.")
+          "ortvalue_from_numpy", [](nb::handle array, nb::handle) { return V(of_array(array)); },
+          nb::arg("array").none(), nb::arg("device").none() = nb::none(), "Shares the memory of a numpy array.")
       .def_static(
           "ortvalue_from_numpy_with_onnx_type",
           [](nb::handle array, int type) { return V(tensor_with_type(array, checked_type(type))); }, nb::arg("array"),
@@ -101,8 +110,16 @@ void bind_ort_value(nb::module_& m) {
           nb::arg("is_bool_tensor") = false, "Shares the memory of an object that has __dlpack__.")
       .def("to_dlpack", [](const V& v) { return tensor_to_dlpack(tensor_of(v, "have a DLPack form")); })
       .def(
-          "__dlpack__", [](const V& v, nb::kwargs) { return tensor_to_dlpack(tensor_of(v, "have a DLPack form")); },
-          nb::arg("kwargs"), "A capsule of the DLPack protocol; the memory is shared.")
+          "__dlpack__",
+          [](const V& v, nb::handle, nb::handle, std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
+            if (device && *device != std::pair(1, 0))
+              throw nb::buffer_error("this OrtValue is in host memory, and cannot be exported to another device");
+            const Tensor& tensor = tensor_of(v, "have a DLPack form");
+            return tensor_to_dlpack(copy.value_or(false) ? tensor.clone() : tensor);
+          },
+          nb::kw_only(), nb::arg("stream").none() = nb::none(), nb::arg("max_version").none() = nb::none(),
+          nb::arg("dl_device").none() = nb::none(), nb::arg("copy").none() = nb::none(),
+          "A capsule of the DLPack protocol; the memory is shared unless copy is True.")
       .def(
           "__dlpack_device__", [](const V&) { return nb::make_tuple(1, 0); }, "(1, 0): host memory.")
       .def(
@@ -136,7 +153,7 @@ void bind_ort_value(nb::module_& m) {
           "update_inplace",
           [](V& v, nb::handle array) {
             V* given = as_ort_value(array);
-            update(v, given ? tensor_of(*given, "can be copied") : tensor_from_array(array));
+            update(v, given ? tensor_of(*given, "can be copied") : of_array(array));
           },
           nb::arg("data"), "Copies an array or OrtValue of the same type and size into this memory.");
 }

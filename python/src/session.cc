@@ -118,6 +118,13 @@ void bind_session(nb::module_& m) {
       .def_ro("name", &IoInfo::name)
       .def_prop_ro("type", [](const IoInfo& info) { return info.type.to_string(); })
       .def_prop_ro("shape", [](const IoInfo& info) { return shape_list(element_type(info.type)); })
+      .def("__eq__",
+           [](const IoInfo& a, nb::handle other) {
+             const IoInfo* b = nullptr;
+             return nb::try_cast(other, b) && b && a.name == b->name && a.type.to_string() == b->type.to_string() &&
+                    shape_list(element_type(a.type)).equal(shape_list(element_type(b->type)));
+           })
+      .def("__hash__", [](const IoInfo& info) { return nb::hash(nb::cast(info.name)); })
       .def("__repr__", [](const IoInfo& info) {  // str() falls back to it
         return cat("NodeArg(name='", info.name, "', type='", info.type.to_string(),
                    "', shape=", nb::cast<std::string>(nb::str(shape_list(element_type(info.type)))), ")");

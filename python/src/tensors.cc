@@ -1,6 +1,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstring>
+#include <optional>
 
 #include "binding.h"
 
@@ -49,8 +50,8 @@ DataType type_of_format(const char* format, Py_ssize_t item) {
     case 'L':
     case 'Q':
       return item == 8 ? DataType::uint64 : DataType::uint32;
-    case 'Z':
-      return format[1] == 'f' ? DataType::complex64 : DataType::complex128;
+    case 'Z':  // "Zg" is a complex of long doubles
+      return format[1] == 'f' ? DataType::complex64 : format[1] == 'd' ? DataType::complex128 : DataType::undefined;
     default:
       return DataType::undefined;
   }
@@ -107,6 +108,15 @@ const char* extension_name(DataType type) {
   }
 }
 
+nb::object ml_dtypes(DataType type) {
+  try {
+    return nb::module_::import_("ml_dtypes");
+  } catch (nb::python_error&) {
+    throw std::runtime_error(cat("No corresponding Numpy type for Tensor Type ", type,
+                                 ": install the package ml_dtypes, or add a Cast to the model"));
+  }
+}
+
 Shape shape_of(nb::handle array) {
   Shape shape;
   for (nb::handle dim : array.attr("shape")) shape.push_back(nb::cast<int64_t>(dim));
@@ -124,9 +134,14 @@ Tensor strings_from_array(nb::handle array) {
     } else {
       nb::object text = nb::isinstance<nb::str>(item) ? nb::borrow(item) : nb::steal(PyObject_Str(item.ptr()));
       Py_ssize_t size = 0;
-      const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-      if (!data) throw nb::python_error();
-      to->assign(data, static_cast<size_t>(size));
+      if (const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) {
+        to->assign(data, static_cast<size_t>(size));
+      } else {  // bytes that were no UTF-8 when they became a str
+        PyErr_Clear();
+        nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+        if (!bytes.is_valid()) throw nb::python_error();
+        to->assign(PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+      }
     }
     ++to;
   }
@@ -155,6 +170,27 @@ Tensor tensor_from_extension(nb::handle array, DataType type) {
   return tensor;
 }
 
+/// The memory of a contiguous array whose elements a tensor can have.
+std::optional<Tensor> view_of_buffer(nb::handle array) {
+  auto view = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(array.ptr(), view.get(), PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return {};
+  }
+  DataType type = type_of_format(view->format, view->itemsize);
+  bool swapped = view->format && (*view->format == '>' || *view->format == '!');
+  if (type == DataType::undefined || swapped) {
+    PyBuffer_Release(view.get());
+    return {};
+  }
+  Tensor tensor;
+  tensor.type = type;
+  tensor.shape = Shape(std::span<const int64_t>(view->shape, static_cast<size_t>(view->ndim)));
+  tensor.data = view->buf;
+  tensor.owner = keep_buffer(view.release());
+  return tensor;
+}
+
 }  // namespace
 
 std::shared_ptr<void> keep_object(nb::object object) {
@@ -171,35 +207,21 @@ std::shared_ptr<void> keep_object(nb::object object) {
 }
 
 Tensor tensor_from_array(nb::handle array) {
-  auto view = std::make_unique<Py_buffer>();
-  if (PyObject_GetBuffer(array.ptr(), view.get(), PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0) {
-    DataType type = type_of_format(view->format, view->itemsize);
-    bool swapped = view->format && (*view->format == '>' || *view->format == '!');
-    if (type != DataType::undefined && !swapped) {
-      Tensor tensor;
-      tensor.type = type;
-      tensor.shape = Shape(std::span<const int64_t>(view->shape, static_cast<size_t>(view->ndim)));
-      tensor.data = view->buf;
-      tensor.owner = keep_buffer(view.release());
-      return tensor;
-    }
-    PyBuffer_Release(view.get());
-    view.reset();
-  } else {
-    PyErr_Clear();
-  }
+  if (auto tensor = view_of_buffer(array)) return *tensor;
+  if (!nb::hasattr(array, "dtype"))
+    throw UnfitArray(cat("expected a numpy array, found ", nb::cast<std::string>(nb::str(array.type()))));
   nb::object dtype = array.attr("dtype");
   std::string kind = nb::cast<std::string>(dtype.attr("kind"));
   if (kind == "O" || kind == "U" || kind == "S" || kind == "T") return strings_from_array(array);
   if (DataType type = type_of_extension(nb::cast<std::string>(dtype.attr("name"))); type != DataType::undefined)
     return tensor_from_extension(array, type);
-  if (kind == "V" || kind == "M" || kind == "m")
-    throw nb::type_error(
-        cat("arrays of dtype ", nb::cast<std::string>(nb::str(dtype)), " have no tensor type").c_str());
-  // Not contiguous, or of the other byte order: make a plain copy.
-  nb::object native = numpy().attr("ascontiguousarray")(array, dtype.attr("newbyteorder")("="));
-  if (nb::cast<int>(array.attr("ndim")) == 0) native = native.attr("reshape")(nb::make_tuple());
-  return tensor_from_array(native);
+  if (kind != "V" && kind != "M" && kind != "m") {
+    // Not contiguous, or of the other byte order: make a plain copy.
+    nb::object native = numpy().attr("ascontiguousarray")(array, dtype.attr("newbyteorder")("="));
+    if (nb::cast<int>(array.attr("ndim")) == 0) native = native.attr("reshape")(nb::make_tuple());
+    if (auto tensor = view_of_buffer(native)) return *tensor;
+  }
+  throw UnfitArray(cat("arrays of dtype ", nb::cast<std::string>(nb::str(dtype)), " have no tensor type"));
 }
 
 const char* numpy_name(DataType type) {
@@ -213,6 +235,11 @@ const char* numpy_name(DataType type) {
     default:
       return is_integer(type) || type == DataType::float16 ? type_name(type) : "object";
   }
+}
+
+nb::object numpy_dtype(DataType type) {
+  if (const char* name = extension_name(type)) return ml_dtypes(type).attr(name);
+  return numpy().attr("dtype")(numpy_name(type));
 }
 
 nb::object tensor_to_python(const Tensor& tensor) {
@@ -261,14 +288,7 @@ nb::object tensor_to_python(const Tensor& tensor) {
     default:
       break;
   }
-  nb::object ml_dtypes;
-  try {
-    ml_dtypes = nb::module_::import_("ml_dtypes");
-  } catch (nb::python_error&) {
-    throw std::runtime_error(cat("No corresponding Numpy type for Tensor Type ", tensor.type,
-                                 ": install the package ml_dtypes, or add a Cast to the model"));
-  }
-  nb::object dtype = ml_dtypes.attr(extension_name(tensor.type));
+  nb::object dtype = numpy_dtype(tensor.type);
   nb::dlpack::dtype raw{static_cast<uint8_t>(dtype_code::UInt), static_cast<uint8_t>(bits < 8 ? 8 : bits), 1};
   if (!is_subbyte(tensor.type)) return wrap(raw, dims).attr("view")(dtype);
   // numpy gives every element a byte of its own.

@@ -13,11 +13,13 @@ nb::object numpy() { return nb::module_::import_("numpy"); }
 nb::list scalars(const Tensor& tensor) { return nb::cast<nb::list>(tensor_to_python(tensor).attr("tolist")()); }
 
 RuntimeValue map_from_dict(nb::dict dict, const Type& type) {
-  nb::object keys = numpy().attr("array")(nb::list(dict.keys()), "dtype"_a = numpy_name(type.elem));
+  nb::object keys = numpy().attr("array")(nb::list(dict.keys()), "dtype"_a = numpy_dtype(type.elem));
   nb::object values = numpy().attr("array")(nb::list(dict.values()),
-                                            "dtype"_a = numpy_name(type.inner ? type.inner->elem : DataType::float32));
+                                            "dtype"_a = numpy_dtype(type.inner ? type.inner->elem : DataType::float32));
   return RuntimeValue::of_map({tensor_from_array(keys), tensor_from_array(values)});
 }
+
+RuntimeValue unnamed_value(nb::handle object, const Type& type, const std::string& name);
 
 }  // namespace
 
@@ -29,6 +31,23 @@ RuntimeValue* as_ort_value(nb::handle object) {
 }
 
 RuntimeValue value_from_python(nb::handle object, const Type& type, const std::string& name) {
+  try {
+    return unnamed_value(object, type, name);
+  } catch (nb::python_error& error) {
+    // What numpy says of a list or a dict does not say which.
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError))
+      throw;
+    throw std::runtime_error(cat("Could not create a value for input '", name, "' (", type.to_string(), ") from ",
+                                 nb::cast<std::string>(nb::str(object.type())), ": ",
+                                 nb::cast<std::string>(nb::str(error.value()))));
+  } catch (const UnfitArray& error) {
+    throw std::runtime_error(cat(error.what(), ", for input '", name, "' (", type.to_string(), ")"));
+  }
+}
+
+namespace {
+
+RuntimeValue unnamed_value(nb::handle object, const Type& type, const std::string& name) {
   if (object.is_none()) return {};
   if (PyObject_CheckBuffer(object.ptr()) && nb::hasattr(object, "dtype")) return tensor_from_array(object);
   if (RuntimeValue* value = as_ort_value(object)) return *value;
@@ -59,14 +78,16 @@ RuntimeValue value_from_python(nb::handle object, const Type& type, const std::s
   bool number =
       nb::isinstance<nb::int_>(object) || nb::isinstance<nb::float_>(object) || nb::isinstance<nb::str>(object);
   if (nb::hasattr(object, "dtype") || listed || number) {
-    nb::object array = numpy().attr("asarray")(object);
-    // Python numbers carry no element type: take the model's.
-    if (!nb::hasattr(object, "dtype") && wanted.is_tensor()) array = array.attr("astype")(numpy_name(wanted.elem));
-    return tensor_from_array(array);
+    // Python numbers carry no element type: take the model's. Numbers that it cannot hold are an error.
+    bool typed = nb::hasattr(object, "dtype") || !wanted.is_tensor();
+    return tensor_from_array(typed ? numpy().attr("asarray")(object)
+                                   : numpy().attr("array")(object, "dtype"_a = numpy_dtype(wanted.elem)));
   }
   throw std::runtime_error(cat("Unable to handle object of type ", nb::cast<std::string>(nb::str(object.type())),
                                " for input '", name, "': give a numpy array, an OrtValue, a list or a dict"));
 }
+
+}  // namespace
 
 std::string value_type(const RuntimeValue& value) {
   using Kind = RuntimeValue::Kind;

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include <pthread.h>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -27,6 +29,21 @@ void cpu_relax() {
 }
 
 thread_local bool inside_task = false;
+
+// A child of fork() has the memory of the workers, and none of the workers.
+std::atomic<uint32_t> forks{0};
+std::mutex revival;  // one thread gives a pool new workers; held over a fork, so that a child finds it free
+
+void watch_forks() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    pthread_atfork([] { revival.lock(); }, [] { revival.unlock(); },
+                   [] {
+                     forks.fetch_add(1, std::memory_order_release);
+                     revival.unlock();
+                   });
+  });
+}
 
 /// One fork-join job, on the stack of the caller.
 struct Job {
@@ -53,9 +70,8 @@ struct Job {
   }
 };
 
-}  // namespace
-
-struct ThreadPool::Impl {
+/// The workers of a pool, and what they and its callers share.
+struct Crew {
   // state: generation in the high 32 bits; a worker sleeps on `generation` (futex through std::atomic::wait).
   std::atomic<uint32_t> generation{0};
   std::atomic<Job*> job{nullptr};
@@ -66,6 +82,27 @@ struct ThreadPool::Impl {
   bool spin;
   std::chrono::microseconds spin_time;
   std::vector<std::thread> workers;
+  const uint32_t born = forks.load(std::memory_order_acquire);  // forks before these workers were hired
+
+  Crew(bool with_spin, std::chrono::microseconds time) : spin(with_spin), spin_time(time) {}
+  ~Crew() {
+    stop = true;
+    generation.fetch_add(1);
+    generation.notify_all();
+    for (auto& worker : workers) worker.join();
+  }
+
+  bool lost_its_workers() const { return born != forks.load(std::memory_order_acquire); }
+
+  /// Returns how many threads take part, the caller included.
+  int hire(int threads) {
+    workers.reserve(static_cast<size_t>(threads - 1));
+    try {
+      for (int i = 1; i < threads; ++i) workers.emplace_back([this] { worker(); });
+    } catch (const std::system_error&) {  // the system gives no more threads: go on with those that are there
+    }
+    return static_cast<int>(workers.size()) + 1;
+  }
 
   void worker() {
     uint32_t seen = 0;
@@ -99,39 +136,59 @@ struct ThreadPool::Impl {
   }
 };
 
-ThreadPool::ThreadPool(const ThreadPoolOptions& options)
-    : impl_(std::make_unique<Impl>()), threads_(options.threads > 0 ? options.threads : cpu_budget()) {
-  impl_->spin = options.spin;
-  impl_->spin_time = std::chrono::microseconds(options.spin_microseconds);
-  impl_->workers.reserve(static_cast<size_t>(threads_ - 1));
-  try {
-    for (int i = 1; i < threads_; ++i) impl_->workers.emplace_back([this] { impl_->worker(); });
-  } catch (const std::system_error&) {  // the system gives no more threads: go on with those that are there
-    threads_ = static_cast<int>(impl_->workers.size()) + 1;
+}  // namespace
+
+struct ThreadPool::Impl {
+  std::atomic<Crew*> crew;
+
+  explicit Impl(Crew* first) : crew(first) {}
+  ~Impl() {
+    // Nobody can join a thread that is not there.
+    if (Crew* last = crew; !last->lost_its_workers()) delete last;
   }
+
+  Crew& working_crew(int threads) {
+    Crew* now = crew.load(std::memory_order_acquire);
+    if (!now->lost_its_workers()) return *now;
+    std::lock_guard lock(revival);
+    now = crew.load(std::memory_order_acquire);
+    if (now->lost_its_workers()) {
+      now = new Crew(now->spin, now->spin_time);
+      now->hire(threads);
+      crew.store(now, std::memory_order_release);
+    }
+    return *now;
+  }
+};
+
+ThreadPool::ThreadPool(const ThreadPoolOptions& options) {
+  watch_forks();
+  auto crew = std::make_unique<Crew>(options.spin, std::chrono::microseconds(options.spin_microseconds));
+  threads_ = crew->hire(options.threads > 0 ? options.threads : cpu_budget());
+  impl_ = std::make_unique<Impl>(crew.release());
 }
 
-ThreadPool::~ThreadPool() {
-  impl_->stop = true;
-  impl_->generation.fetch_add(1);
-  impl_->generation.notify_all();
-  for (auto& worker : impl_->workers) worker.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::run(int64_t tasks, FunctionRef<void(int64_t)> fn) {
   if (tasks <= 0) return;
-  std::unique_lock lock(impl_->busy, std::defer_lock);
-  if (tasks == 1 || threads_ == 1 || inside_task || !lock.try_lock()) {
+  if (tasks == 1 || threads_ == 1 || inside_task) {
+    for (int64_t task = 0; task < tasks; ++task) fn(task);
+    return;
+  }
+  Crew& crew = impl_->working_crew(threads_);
+  std::unique_lock lock(crew.busy, std::try_to_lock);
+  if (!lock.owns_lock()) {
     for (int64_t task = 0; task < tasks; ++task) fn(task);
     return;
   }
   Job job(fn, tasks);
-  impl_->job.store(&job, std::memory_order_seq_cst);
-  impl_->announce();
+  crew.job.store(&job, std::memory_order_seq_cst);
+  crew.announce();
   job.work();
   // No worker may enter after this store; those inside are counted by `active`.
-  impl_->job.store(nullptr, std::memory_order_seq_cst);
-  while (impl_->active.load(std::memory_order_seq_cst) > 0) cpu_relax();
+  crew.job.store(nullptr, std::memory_order_seq_cst);
+  while (crew.active.load(std::memory_order_seq_cst) > 0) cpu_relax();
   lock.unlock();
   if (job.error) std::rethrow_exception(job.error);
 }

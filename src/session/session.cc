@@ -1,5 +1,8 @@
 #include "session/session.h"
 
+#include <algorithm>
+#include <thread>
+
 #include "kernels/isa.h"
 #include "session/choose_providers.h"
 #include "session/config_keys.h"
@@ -47,7 +50,7 @@ void Session::initialize() try {
     profiler_->session_event("model_loading", begin_ns - static_cast<int64_t>(load_ms_ * 1e6), begin_ns);
   }
   init_isa();
-  if (options_.log_severity > 4)
+  if (options_.log_severity < -1 || options_.log_severity > 4)
     fail(Code::runtime_exception,
          "Invalid session log severity level. Not a valid severity value: ", options_.log_severity);
   for (const std::string& warning : model_.warnings)
@@ -79,6 +82,13 @@ void Session::describe_io() {
 void Session::make_pool() {
   ThreadPoolOptions pool;
   pool.threads = options_.intra_op_threads > 0 ? options_.intra_op_threads : 0;
+  // More than this many are a mistake, and may be more than the machine can bear.
+  int most = std::max(256, 4 * static_cast<int>(std::thread::hardware_concurrency()));
+  if (pool.threads > most) {
+    log(Severity::warning, log_threshold(options_), options_.log_id,
+        cat("intra_op_num_threads is ", pool.threads, "; ", most, " threads are used"));
+    pool.threads = most;
+  }
   pool.spin = config_value(options_, "session.intra_op.allow_spinning", "1") != "0";
   pool_ = std::make_unique<ThreadPool>(pool);
 }

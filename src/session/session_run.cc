@@ -42,33 +42,63 @@ const char* kind_text(const RuntimeValue& value) {
   return "";
 }
 
-}  // namespace
-
-void check_value(const IoInfo& info, const RuntimeValue& value) {
-  const Type& type = info.type;
-  if (!kind_matches(type, value))
-    fail(Code::invalid_argument, "input with name: '", info.name, "' expected to be of type: ", type.to_string(),
-         " but received ", kind_text(value));
-  if (!type.is_tensor()) return;
-  const Tensor& tensor = value.tensor;
-  if (tensor.type != type.elem)
-    fail(Code::invalid_argument, "Unexpected input data type. Actual: (tensor(", tensor.type, ")) , expected: (tensor(",
-         type.elem, ")) for input '", info.name, "'");
-  if (!type.shape) return;
-  int rank = static_cast<int>(type.shape->size());
+void check_shape(const std::string& name, const std::vector<Dim>& dims, const Tensor& tensor) {
+  int rank = static_cast<int>(dims.size());
   if (tensor.shape.rank() != rank)
-    fail(Code::invalid_argument, "Invalid rank for input: ", info.name, " Got: ", tensor.shape.rank(),
-         " Expected: ", rank, kFix);
+    fail(Code::invalid_argument, "Invalid rank for input: ", name, " Got: ", tensor.shape.rank(), " Expected: ", rank,
+         kFix);
   std::string wrong;
   for (int axis = 0; axis < rank; ++axis) {
-    const Dim& dim = (*type.shape)[static_cast<size_t>(axis)];
+    const Dim& dim = dims[static_cast<size_t>(axis)];
     if (dim.known() && dim.value != tensor.shape[axis])
       wrong += cat("\n index: ", axis, " Got: ", tensor.shape[axis], " Expected: ", dim.value);
   }
   if (!wrong.empty())
-    fail(Code::invalid_argument, "Got invalid dimensions for input: ", info.name, " for the following indices", wrong,
-         "\n", kFix + 1);
+    fail(Code::invalid_argument, "Got invalid dimensions for input: ", name, " for the following indices", wrong, "\n",
+         kFix + 1);
 }
+
+void check_element_type(DataType expected, const Tensor& tensor, const std::string& name, const std::string& where) {
+  if (tensor.type != expected)
+    fail(Code::invalid_argument, "Unexpected input data type. Actual: (tensor(", tensor.type, ")) , expected: (tensor(",
+         expected, ")) for input '", name, "'", where);
+}
+
+/// `where` says which part of the input `value` is: ", item 3".
+void check_part(const std::string& name, const Type& type, const RuntimeValue& value, const std::string& where) {
+  if (!kind_matches(type, value))
+    fail(Code::invalid_argument, "input with name: '", name, "' expected to be of type: ", type.to_string(),
+         " but received ", kind_text(value), where);
+  switch (type.kind) {
+    case Type::Kind::tensor:
+    case Type::Kind::sparse:
+      check_element_type(type.elem, value.tensor, name, where);
+      // The items of sequences may have other shapes than declared, as in onnxruntime.
+      if (type.shape && where.empty()) check_shape(name, *type.shape, value.tensor);
+      return;
+    case Type::Kind::optional:
+      if (value.kind != RuntimeValue::Kind::none) check_part(name, *type.inner, value, where);
+      return;
+    case Type::Kind::sequence:
+      for (size_t i = 0; type.inner && i < value.items->size(); ++i)
+        check_part(name, *type.inner, (*value.items)[i], cat(where, ", item ", i));
+      return;
+    case Type::Kind::map:
+      check_element_type(type.elem, value.map->keys, name, where + ", the keys");
+      if (type.inner && type.inner->is_tensor())
+        check_element_type(type.inner->elem, value.map->values, name, where + ", the values");
+      if (value.map->keys.shape.rank() != 1 || value.map->values.shape != value.map->keys.shape)
+        fail(Code::invalid_argument, "input '", name, "'", where, ": a map has as many keys as values; found ",
+             value.map->keys.shape, " and ", value.map->values.shape);
+      return;
+    case Type::Kind::unknown:
+      return;
+  }
+}
+
+}  // namespace
+
+void check_value(const IoInfo& info, const RuntimeValue& value) { check_part(info.name, info.type, value, ""); }
 
 void Session::check_feed(size_t input, const RuntimeValue& value) const {
   check_value(input < inputs_.size() ? inputs_[input] : overridable_[input - inputs_.size()], value);

@@ -284,3 +284,112 @@ def test_devices():
             module.OrtMemoryInfo("zzz", module.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, module.OrtMemType.DEFAULT)
         config = module.OrtArenaCfg({"max_mem": 5})
         assert config.max_mem == 5
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble, "M8[s]", "m8[s]", [("a", "f4")], "V4"])
+def test_arrays_that_no_tensor_can_hold(dtype):
+    array = np.zeros(2, dtype)
+    model = session(IDENTITY.format("float[N]"))
+    with pytest.raises(RuntimeError, match="have no tensor type"):
+        epona.OrtValue.ortvalue_from_numpy(array)
+    with pytest.raises(RuntimeError, match=r"have no tensor type, for input 'x' \(tensor\(float\)\)"):
+        model.run(None, {"x": array})
+    for source in ([1.0, 2.0], 2.0, None, b"abc"):
+        with pytest.raises((RuntimeError, TypeError)):
+            epona.OrtValue.ortvalue_from_numpy(source)
+
+
+LISTS = [[1.5, 2.0], [1, 2], [True, False], ["a", "b"], ["1", "2"], [300, -1], [None, 1], [2**63], [], [float("nan")], [1 + 2j]]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast", "ignore:invalid value encountered in cast")
+@pytest.mark.parametrize("element", ["int64", "int8", "uint8", "float", "float16", "double", "bool", "string"])
+@pytest.mark.parametrize("source", LISTS, ids=str)
+def test_lists_become_what_the_peer_makes_of_them(element, source):
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g ({element}[N] x) => ({element}[N] y) {{ y = Identity(x) }}')
+    results = []
+    for module in PAIR:
+        try:
+            results.append(module.InferenceSession(model.SerializeToString()).run(None, {"x": source})[0])
+        except RuntimeError as error:
+            results.append(error)
+    ours, theirs = results
+    if isinstance(theirs, RuntimeError):
+        assert isinstance(ours, RuntimeError) and f"for input 'x' (tensor({element}))" in str(ours)
+    else:
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_lists_for_the_types_of_ml_dtypes():
+    for name in ("bfloat16", "float8e5m2", "int4"):
+        result = session(IDENTITY.format(f"{name}[N]")).run(None, {"x": [1, -2]})[0]
+        assert result.astype(np.float32).tolist() == [1, -2] and result.dtype.kind not in "OU"
+
+
+def test_what_numpy_says_comes_with_the_name_of_the_input():
+    model = session(IDENTITY.format("float[N,2]"))
+    for source in ([[1.0, 2.0], [3.0]], "abc", [["a", "b"]]):
+        with pytest.raises(RuntimeError, match=r"for input 'x' \(tensor\(float\)\)"):
+            model.run(None, {"x": source})
+
+
+def test_every_part_of_a_value_is_checked():
+    """A kernel that reads doubles must not be given the memory of bytes."""
+    small = np.zeros(3, np.int8)
+    text = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g ({}) => ({}) {{ {} }}'
+    item = session(text.format("seq(double[N]) q, int64 i", "double[K] y", "y = SequenceAt(q, i)"))
+    sequence = epona.OrtValue.ortvalue_from_sequence([small])
+    errors = epona.capi.onnxruntime_pybind11_state
+    with pytest.raises(errors.InvalidArgument, match=r"tensor\(int8\).*'q', item 0"):
+        item.run(None, {"q": sequence, "i": np.array(0)})
+    with pytest.raises(RuntimeError, match=r"tensor\(int8\).*'q', item 0"):
+        item.io_binding().bind_ortvalue_input("q", sequence)
+    get = session(text.format("optional(double[N]) q", "double[K] y", "y = OptionalGetElement(q)").replace(": 17", ": 18"))
+    assert get.run(None, {"q": np.ones(3)})[0].tolist() == [1, 1, 1]
+    for value in (small, epona.OrtValue.ortvalue_from_numpy(small)):
+        with pytest.raises(errors.InvalidArgument, match=r"tensor\(int8\).*'q'"):
+            get.run(None, {"q": value})
+    cast = session(text.format("map(int64,float) m", "float[1,N] y", 'y = ai.onnx.ml.CastMap<cast_to="TO_FLOAT">(m)'))
+    with pytest.raises(errors.InvalidArgument, match="'m', the keys"):
+        cast.run(None, {"m": epona.OrtValue.ortvalue_from_map({"a": 1.0})})
+    with pytest.raises(errors.InvalidArgument, match="'m', the values"):
+        cast.run(None, {"m": epona.OrtValue.ortvalue_from_map({1: 1.0})})  # doubles
+    with pytest.raises(RuntimeError, match="input 'm'"):
+        cast.run(None, {"m": {1: "x"}})
+    with pytest.raises(TypeError, match="all numbers or all strings"):
+        epona.OrtValue.ortvalue_from_map({1: 1.0, "a": 2.0})
+
+
+def test_memory_that_is_read_only_is_not_written(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones(4, np.float32))
+    model = session(IDENTITY.format("float[N]"))
+    for array in (np.load(tmp_path / "a.npy", mmap_mode="r"), np.frombuffer(np.ones(4, np.float32).tobytes(), np.float32)):
+        value = epona.OrtValue.ortvalue_from_numpy(array)
+        assert model.run(None, {"x": value})[0].tolist() == [1, 1, 1, 1]
+        assert not value.numpy().flags.writeable
+        with pytest.raises(RuntimeError, match="read-only"):
+            value.update_inplace(np.zeros(4, np.float32))
+        with pytest.raises(RuntimeError, match="output 'y'.*read-only"):
+            model.io_binding().bind_ortvalue_output("y", value)
+        copy = epona.OrtValue.from_dlpack(value)
+        copy.update_inplace(np.zeros(4, np.float32))
+        assert array.tolist() == [1, 1, 1, 1]
+        with pytest.raises(BufferError):
+            value.__dlpack__(copy=False)
+
+
+def test_dlpack_arguments():
+    value = epona.OrtValue.ortvalue_from_numpy(np.arange(3, dtype=np.float32))
+    assert np.from_dlpack(value).ctypes.data == value.data_ptr()
+    copy = epona.OrtValue.from_dlpack(value.__dlpack__(copy=True, max_version=(1, 0), dl_device=(1, 0), stream=None))
+    assert copy.data_ptr() != value.data_ptr() and copy.numpy().tolist() == [0, 1, 2]
+    with pytest.raises(BufferError, match="host memory"):
+        value.__dlpack__(dl_device=(2, 0))
+
+
+def test_bytes_that_are_no_utf8_come_back():
+    model = session(IDENTITY.format("string[N]"))
+    raw = np.array([b"\xff\xfe", b"a\0b\xc3"], object)
+    once = model.run(None, {"x": raw})[0]
+    twice = model.run(None, {"x": once})[0]
+    assert [text.encode("utf-8", "surrogateescape") for text in twice] == raw.tolist()
