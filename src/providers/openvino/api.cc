@@ -14,6 +14,10 @@ constexpr const char* kQueryModel =
     "_ZNK2ov4Core11query_modelERKSt10shared_ptrIKNS_5ModelEERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKSt3mapI"
     "SC_NS_3AnyESt4lessISC_ESaISt4pairISD_SG_EEE";
 
+constexpr const char* kImportTensor =
+    "_ZN2ov4Core12import_modelERKNS_6TensorERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKSt3mapIS9_NS_3AnyESt4less"
+    "IS9_ESaISt4pairISA_SD_EEE";
+
 std::unique_ptr<Api> load(const std::filesystem::path& library) {
   // RTLD_LOCAL: the process may hold another OpenVINO (the Python package's own extension opens the same file).
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -43,6 +47,8 @@ std::unique_ptr<Api> load(const std::filesystem::path& library) {
   EPONA_OV(model_free);
   EPONA_OV(model_const_input_by_name);
   EPONA_OV(model_reshape);
+  EPONA_OV(core_import_model);
+  EPONA_OV(compiled_model_export_model);
   EPONA_OV(compiled_model_free);
   EPONA_OV(compiled_model_outputs_size);
   EPONA_OV(compiled_model_output_by_index);
@@ -70,6 +76,7 @@ std::unique_ptr<Api> load(const std::filesystem::path& library) {
   EPONA_OV(shape_free);
 #undef EPONA_OV
   api->query_model = dlsym(handle, kQueryModel);  // dlsym also looks into the libraries that this one needs
+  api->import_tensor = dlsym(handle, kImportTensor);
   api->get_ops = dlsym(handle, "_ZNK2ov5Model7get_opsEv");
   api->get_friendly_name = dlsym(handle, "_ZNK2ov4Node17get_friendly_nameB5cxx11Ev");
   ov_version version{};

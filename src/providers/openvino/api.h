@@ -59,6 +59,9 @@ struct Api {
   void (*model_free)(ov_model*);
   ov_status (*model_const_input_by_name)(const ov_model*, const char* name, ov_output_const_port**);
   ov_status (*model_reshape)(const ov_model*, const char** names, const ov_partial_shape*, size_t count);
+  ov_status (*core_import_model)(const ov_core*, const char* blob, size_t bytes, const char* device,
+                                 ov_compiled_model**);
+  ov_status (*compiled_model_export_model)(const ov_compiled_model*, const char* path);
   void (*compiled_model_free)(ov_compiled_model*);
   ov_status (*compiled_model_outputs_size)(const ov_compiled_model*, size_t*);
   ov_status (*compiled_model_output_by_index)(const ov_compiled_model*, size_t, ov_output_const_port**);
@@ -88,6 +91,7 @@ struct Api {
   /// ov::Core::query_model, ov::Model::get_ops and ov::Node::get_friendly_name, which the C API does not offer: found by
   /// their C++ names in the library underneath, null where it was built with another C++ ABI.
   void *query_model = nullptr, *get_ops = nullptr, *get_friendly_name = nullptr;
+  void* import_tensor = nullptr;  ///< ov::Core::import_model of memory that stays: weights are not copied (since 2025.3)
   std::string version;  ///< "2026.4.1-…"
   std::filesystem::path library;
 

@@ -111,8 +111,9 @@ char nothing[64];
 
 }  // namespace
 
-CompiledModel::CompiledModel(std::shared_ptr<const Core> core, const ov_model& model, const Graph& graph)
-    : core_(std::move(core)), model_(core_->compile(model)) {
+CompiledModel::CompiledModel(std::shared_ptr<const Core> core, Owned<ov_compiled_model> model, const Graph& graph,
+                             std::shared_ptr<const void> memory)
+    : core_(std::move(core)), memory_(std::move(memory)), model_(std::move(model)) {
   const Api& api = core_->api();
   size_t inputs = 0, outputs = 0;
   api.check(api.compiled_model_inputs_size(model_.get(), &inputs), "asking for inputs");

@@ -22,7 +22,9 @@ const OptionSpec kSchema[] = {
     {"num_of_threads", OptionType::integer, "0", "0..",
      "threads on the CPU; 0: as many as the session's intra_op pool has"},
     {"num_streams", OptionType::integer, "1", "1..", "requests that run side by side"},
-    {"cache_dir", OptionType::path, "", "", "folder for compiled models, so that later sessions start sooner"},
+    {"cache_dir", OptionType::path, "", "",
+     "folder for compiled models and for who runs what, so that later sessions start sooner; files hold the weights, are "
+     "named by contents and settings, and are never deleted"},
     {"load_config", OptionType::path, "", "",
      "JSON file of OpenVINO properties by device: {\"CPU\": {\"KEY\": \"value\"}}"},
     {"context", OptionType::text, "", "", "address of an OpenCL context to share (not supported)"},
@@ -118,7 +120,6 @@ void add_device_properties(Config& config, const std::string& device, const Opti
     add("WORKLOAD_TYPE", type);
   }
   if (npu && options.boolean("enable_qdq_optimizer")) add("NPU_QDQ_OPTIMIZATION", "YES");
-  if (!options.text("cache_dir").empty()) add("CACHE_DIR", options.text("cache_dir"));
 }
 
 }  // namespace
@@ -153,6 +154,17 @@ std::map<std::string, ReshapeDims> parse_reshape(const std::string& text) {
   return inputs;
 }
 
+std::string to_text(const Config& config) {
+  std::string text = cat(config.device, " ", config.static_shapes, config.exact_bytes);
+  for (const Property& property : config.properties)
+    text += cat("\n", property.device, " ", property.key, " ", property.value);
+  for (auto& [name, dims] : config.reshape) {
+    text += cat("\n", name);
+    for (auto& [low, high] : dims) text += cat(" ", low, " ", high);
+  }
+  return text;
+}
+
 Config make_config(const OptionValues& options, const ProviderContext& context) {
   Config config;
   std::string precision = options.text("precision");
@@ -168,11 +180,17 @@ Config make_config(const OptionValues& options, const ProviderContext& context) 
   for (const std::string& device : devices)
     // Only devices that are there can be set up; a wrong name is an error of its own when compiling.
     if (devices.size() == 1 || device == "CPU") add_device_properties(config, device, options, precision, threads);
-  config.cached = !options.text("cache_dir").empty();
-  if (config.cached) {
+  if (!options.text("cache_dir").empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.text("cache_dir"), error);
     if (error) refuse("cache_dir", options.text("cache_dir"), cat("a folder that can be written: ", error.message()));
+    // Only models for one device can be exported by us; for several each device's plugin has OpenVINO's own cache.
+    if (devices.size() == 1 && config.device.starts_with(devices[0]))
+      config.cache_dir = options.text("cache_dir");
+    else
+      for (const std::string& device : devices)
+        if (devices.size() == 1 || device == "CPU")
+          config.properties.push_back({device, "CACHE_DIR", options.text("cache_dir")});
   }
   if (!options.text("load_config").empty())
     for (Property& property : parse_config_file(options.text("load_config")))

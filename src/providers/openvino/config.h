@@ -19,9 +19,12 @@ struct Config {
   std::vector<Property> properties;
   std::map<std::string, ReshapeDims> reshape;  ///< graph input -> dims
   bool static_shapes = false;                  ///< disable_dynamic_shapes: compile once per input shape
-  bool cached = false;
+  std::string cache_dir;                       ///< of our own cache; empty where OpenVINO's is used, or none
   bool exact_bytes = false;  ///< 8-bit products must not saturate: see byte_products.h
 };
+
+/// All of it but the cache's folder, to tell settings apart.
+std::string to_text(const Config& config);
 
 /// Throws Error(invalid_argument) naming the option that cannot be understood or does not fit the device.
 Config make_config(const OptionValues& options, const ProviderContext& context);

@@ -99,21 +99,23 @@ Abilities abilities_of(const Api& api, const ov_core* core) {
   return it->second;
 }
 
-/// A device that is not there is an error now, not when the first group is compiled. Of several one is enough.
-void check_devices(const Api& api, const ov_core* core, const std::string& devices) {
-  std::string missing;
+/// The devices' full names. One that is not there is an error now, not when the first group is compiled. Of several one is enough.
+std::string check_devices(const Api& api, const ov_core* core, const std::string& devices) {
+  std::string missing, names;
   bool any = false;
   for (const std::string& device : named_devices(devices)) {
     char* name = nullptr;
     ov_status status = api.core_get_property(core, device.c_str(), "FULL_DEVICE_NAME", &name);
     if (status == 0) {
       any = true;
+      names += cat(names.empty() ? "" : ", ", name);
       api.free(name);
     } else {
       missing += cat(missing.empty() ? "" : "; ", device, ": ", api.error_text(status));
     }
   }
   if (!any && !missing.empty()) fail(Code::ep_fail, "OpenVINO has no device ", devices, " here (", missing, ")");
+  return names;
 }
 
 }  // namespace
@@ -123,7 +125,7 @@ Core::Core(const Api& api, std::string device, const std::vector<Property>& prop
   ov_core* core = nullptr;
   api.check(api.core_create(&core), "starting");
   core_.reset(core);
-  check_devices(api, core, device_);
+  device_name_ = check_devices(api, core, device_);
   for (const Property& property : properties) {
     ov_status status =
         api.core_set_property(core, property.device.c_str(), property.key.c_str(), property.value.c_str());
@@ -133,17 +135,53 @@ Core::Core(const Api& api, std::string device, const std::vector<Property>& prop
   }
   // Not among the documented properties: where it is not known the nodes are left to others.
   if (exact_bytes) bytes_in_float_ = api.core_set_property(core, "CPU", "LP_TRANSFORMS_MODE", "NO") == 0;
-  abilities_ = abilities_of(api, core);
+}
+
+const Abilities& Core::abilities() const {
+  if (!abilities_) abilities_ = abilities_of(api_, core_.get());
+  return *abilities_;
 }
 
 Owned<ov_model> Core::read(const Graph& graph) const {
-  return read_bytes(api_, core_.get(), to_onnx(graph, abilities_.weights_by_address));
+  return read_bytes(api_, core_.get(), to_onnx(graph, abilities().weights_by_address));
 }
 
 Owned<ov_compiled_model> Core::compile(const ov_model& model) const {
   ov_compiled_model* compiled = nullptr;
   api_.check(api_.core_compile_model(core_.get(), &model, device_.c_str(), 0, &compiled), "compiling");
   return Owned<ov_compiled_model>(compiled, {api_.compiled_model_free});
+}
+
+Owned<ov_compiled_model> Core::import(std::span<const std::byte> blob) const {
+  if (!api_.import_tensor) {
+    ov_compiled_model* compiled = nullptr;
+    api_.check(api_.core_import_model(core_.get(), reinterpret_cast<const char*>(blob.data()), blob.size(), device_.c_str(),
+                                      &compiled),
+               "importing a compiled model");
+    return Owned<ov_compiled_model>(compiled, {api_.compiled_model_free});
+  }
+  // ov::CompiledModel: the model, and the plugin that must outlive it.
+  struct Imported {
+    std::shared_ptr<const void> model, plugin;
+    ~Imported() { model.reset(); }
+  };
+  using Import = Imported (*)(const void* core, const void* tensor, const std::string& device,
+                              const std::map<std::string, std::string>& none);
+  auto size = static_cast<int64_t>(blob.size());
+  ov_tensor* made = nullptr;
+  api_.check(api_.tensor_create_from_host_ptr(element(DataType::uint8), {1, &size},
+                                              const_cast<std::byte*>(blob.data()), &made),
+             "wrapping a compiled model");
+  Owned<ov_tensor> tensor(made, {api_.tensor_free});
+  try {
+    auto imported = std::shared_ptr<Imported>(
+        new Imported(reinterpret_cast<Import>(api_.import_tensor)(inside(core_.get()).get(), inside(made).get(), device_, {})));
+    // The C API's handle, which it frees: a structure with one shared_ptr.
+    auto* handle = new std::shared_ptr<const void>(std::move(imported));
+    return Owned<ov_compiled_model>(reinterpret_cast<ov_compiled_model*>(handle), {api_.compiled_model_free});
+  } catch (const std::exception& error) {
+    fail(Code::ep_fail, "OpenVINO failed while importing a compiled model: ", error.what());
+  }
 }
 
 std::optional<DeviceSupport> Core::query(const ov_model& model) const {

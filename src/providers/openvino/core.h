@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,13 +41,18 @@ class Core {
   /// Whether the CPU device is kept from 8-bit products that saturate: by its setting, or by keeping 8-bit nets from it.
   bool exact_bytes() const { return exact_bytes_; }
   bool bytes_in_float() const { return bytes_in_float_; }
-  const Abilities& abilities() const { return abilities_; }
-  int element(DataType type) const { return abilities_.element[static_cast<size_t>(type)]; }
+  const std::string& device_name() const { return device_name_; }  ///< "AMD EPYC 7R13 Processor"; of several, all
+  /// Found out when first asked for, which happens before anything runs.
+  const Abilities& abilities() const;
+  void set_abilities(const Abilities& known) const { abilities_ = known; }
+  int element(DataType type) const { return abilities().element[static_cast<size_t>(type)]; }
 
   /// Converts a graph; weights stay where they are, so that the graph's constants must outlive what is made of it.
   /// Throws Error(ep_fail) with OpenVINO's message.
   Owned<ov_model> read(const Graph& graph) const;
   Owned<ov_compiled_model> compile(const ov_model& model) const;
+  /// A model that was compiled and exported before. The bytes must stay as long as it lives.
+  Owned<ov_compiled_model> import(std::span<const std::byte> blob) const;
   /// What the device says to each operation of the model; nothing when this OpenVINO cannot be asked.
   std::optional<DeviceSupport> query(const ov_model& model) const;
 
@@ -54,7 +60,8 @@ class Core {
   const Api& api_;
   std::string device_;
   Owned<ov_core> core_;
-  Abilities abilities_;
+  std::string device_name_;
+  mutable std::optional<Abilities> abilities_;
   bool exact_bytes_ = false, bytes_in_float_ = false;
 };
 

@@ -24,19 +24,40 @@ void reshape_model(const Core& core, const ov_model& model, const std::map<std::
   core.api().check(core.api().model_reshape(&model, names.data(), shapes.data(), names.size()), "reshaping inputs");
 }
 
-OpenVinoKernel::OpenVinoKernel(std::shared_ptr<const Core> core, Graph graph, Owned<ov_model> model,
-                               const Config& config)
-    : core_(std::move(core)), graph_(std::move(graph)) {
+OpenVinoKernel::OpenVinoKernel(std::shared_ptr<const Core> core, std::shared_ptr<const Cache> cache, const Digest& key,
+                               const Graph& group, const Read& read, const Config& config)
+    : core_(std::move(core)), cache_(std::move(cache)), key_(key) {
   std::map<std::string, ReshapeDims> reshaped;
   bool unknown = false;
-  for (ValueId id : graph_.inputs) {
-    auto it = config.reshape.find(graph_.values[id].name);
+  for (ValueId id : group.inputs) {
+    auto it = config.reshape.find(group.values[id].name);
     if (it != config.reshape.end()) reshaped.insert(*it);
-    unknown |= !graph_.values[id].type.static_shape();
+    unknown |= !group.values[id].type.static_shape();
   }
-  reshape_model(*core_, *model, reshaped);
-  if (config.static_shapes && unknown) return;
-  model_ = std::make_shared<CompiledModel>(core_, *model, graph_);
+  bool later = config.static_shapes && unknown;
+  if (!later && (model_ = cached(key_, group))) return;
+  Source source = read(group);
+  graph_ = std::move(source.graph);
+  reshape_model(*core_, *source.model, reshaped);
+  if (!later) model_ = compiled(key_, *source.model);
+}
+
+std::shared_ptr<const CompiledModel> OpenVinoKernel::cached(const Digest& key, const Graph& group) const {
+  if (!cache_) return nullptr;
+  auto blob = cache_->find_blob(key);
+  if (!blob) return nullptr;
+  try {
+    return std::make_shared<CompiledModel>(core_, core_->import(blob->bytes), group, blob->file);
+  } catch (const std::exception& error) {
+    cache_->report_useless(key, error.what());
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const CompiledModel> OpenVinoKernel::compiled(const Digest& key, const ov_model& model) const {
+  Owned<ov_compiled_model> made = core_->compile(model);
+  if (cache_) cache_->keep_blob(key, *core_, *made);
+  return std::make_shared<CompiledModel>(core_, std::move(made), graph_);
 }
 
 void OpenVinoKernel::shapes(ShapeContext& c) const {
@@ -58,14 +79,19 @@ std::shared_ptr<const CompiledModel> OpenVinoKernel::variant(const RunContext& c
     variants_.splice(variants_.begin(), variants_, known);
     return variants_.front().model;
   }
-  std::map<std::string, ReshapeDims> dims;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    ReshapeDims& list = dims[graph_.values[graph_.inputs[i]].name];
-    for (int64_t dim : shapes[i]) list.emplace_back(dim, dim);
+  Digest key = Cache::with_shapes(key_, shapes);
+  std::shared_ptr<const CompiledModel> model = cached(key, graph_);
+  if (!model) {
+    std::map<std::string, ReshapeDims> dims;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      ReshapeDims& list = dims[graph_.values[graph_.inputs[i]].name];
+      for (int64_t dim : shapes[i]) list.emplace_back(dim, dim);
+    }
+    Owned<ov_model> read = core_->read(graph_);
+    reshape_model(*core_, *read, dims);
+    model = compiled(key, *read);
   }
-  Owned<ov_model> model = core_->read(graph_);
-  reshape_model(*core_, *model, dims);
-  variants_.push_front({shapes, std::make_shared<CompiledModel>(core_, *model, graph_)});
+  variants_.push_front({shapes, std::move(model)});
   if (variants_.size() > kMaxVariants) variants_.pop_back();
   return variants_.front().model;
 }

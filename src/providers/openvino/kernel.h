@@ -1,9 +1,11 @@
 #pragma once
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "providers/openvino/cache.h"
 #include "providers/openvino/config.h"
 #include "providers/openvino/core.h"
 #include "providers/provider.h"
@@ -24,7 +26,9 @@ class CompiledModel {
     std::vector<Port> inputs, outputs;
   };
 
-  CompiledModel(std::shared_ptr<const Core> core, const ov_model& model, const Graph& graph);
+  /// `memory`: what the model reads and does not own.
+  CompiledModel(std::shared_ptr<const Core> core, Owned<ov_compiled_model> model, const Graph& graph,
+                std::shared_ptr<const void> memory = nullptr);
 
   bool dynamic() const { return dynamic_; }  ///< some output's dims are known only after running
   const std::optional<Shape>& output_shape(size_t o) const { return shapes_[o]; }
@@ -39,6 +43,7 @@ class CompiledModel {
   void give_dynamic(Request::Port& port, DataType type, const RunContext& c, int o) const;
 
   std::shared_ptr<const Core> core_;
+  std::shared_ptr<const void> memory_;
   Owned<ov_compiled_model> model_;
   std::vector<DataType> output_types_;
   std::vector<std::optional<Shape>> shapes_;  ///< of the outputs
@@ -53,8 +58,15 @@ class CompiledModel {
 /// A group of nodes: one compiled model, or (disable_dynamic_shapes) one for each set of input shapes lately seen.
 class OpenVinoKernel final : public Kernel {
  public:
-  /// `graph` is kept: compiled models may read its weights, and other shapes need it again.
-  OpenVinoKernel(std::shared_ptr<const Core> core, Graph graph, Owned<ov_model> model, const Config& config);
+  /// How the group becomes OpenVINO's model: called unless its compiled model is in the cache.
+  struct Source {
+    Graph graph;  ///< kept: compiled models may read its weights, and other shapes need it again
+    Owned<ov_model> model;
+  };
+  using Read = std::function<Source(const Graph& group)>;
+
+  OpenVinoKernel(std::shared_ptr<const Core> core, std::shared_ptr<const Cache> cache, const Digest& key,
+                 const Graph& group, const Read& read, const Config& config);
 
   bool dynamic() const { return !model_ || model_->dynamic(); }
   void shapes(ShapeContext& c) const override;
@@ -66,8 +78,12 @@ class OpenVinoKernel final : public Kernel {
     std::shared_ptr<const CompiledModel> model;
   };
   std::shared_ptr<const CompiledModel> variant(const RunContext& c) const;
+  std::shared_ptr<const CompiledModel> cached(const Digest& key, const Graph& group) const;
+  std::shared_ptr<const CompiledModel> compiled(const Digest& key, const ov_model& model) const;
 
   std::shared_ptr<const Core> core_;
+  std::shared_ptr<const Cache> cache_;  ///< null without cache_dir
+  Digest key_;
   Graph graph_;
   std::shared_ptr<const CompiledModel> model_;  ///< null when compiled per shape
   mutable std::mutex mutex_;

@@ -1,5 +1,7 @@
 #include "providers/openvino/provider.h"
 
+#include <epona/version.h>
+
 #include <algorithm>
 
 #include "graph/convex_groups.h"
@@ -71,6 +73,11 @@ OpenVinoProvider::OpenVinoProvider(const OptionValues& options, const ProviderCo
   if (found.library.empty()) fail(Code::ep_fail, "OpenVINO's library libopenvino_c is not there");
   core_ = std::make_shared<Core>(Api::open(found.library), config_.device, config_.properties,
                                  config_.exact_bytes);
+  if (!config_.cache_dir.empty())
+    cache_ = std::make_shared<Cache>(config_.cache_dir,
+                                     cat(version(), " ", EPONA_OPENVINO_SOURCES, " ", core_->api().version, " ",
+                                         core_->device_name(), " ", to_text(config_)),
+                                     context.severity, context.log_id);
 }
 
 void OpenVinoProvider::align_constants(Graph& graph) {
@@ -116,12 +123,25 @@ Claim OpenVinoProvider::claim(const Graph& graph) {
   in_body_ = reshape_checked_;  // the model itself is asked about first
   check_reshape(graph);
   aligned_.clear();
+  if (cache_) cache_->forget_weights();
   // The CPU's plugin has an implementation of everything that can be converted, and asking costs as much as compiling.
   bool ask_device = config_.device != "CPU";
-  return choose(graph, ask_device);
+  return remembered(graph, ask_device);
 }
 
-Claim OpenVinoProvider::reclaim(const Graph& group) { return choose(group, true); }
+Claim OpenVinoProvider::reclaim(const Graph& group) { return remembered(group, true); }
+
+Claim OpenVinoProvider::remembered(const Graph& graph, bool ask_device) {
+  if (!cache_) return choose(graph, ask_device);
+  Digest key = cache_->key(graph, cat("claim", ask_device, in_body_));
+  if (auto known = cache_->find_claim(key, graph, *core_)) {
+    converted_.reset();
+    return std::move(*known);
+  }
+  Claim claim = choose(graph, ask_device);
+  cache_->keep_claim(key, graph, claim, *core_);
+  return claim;
+}
 
 Claim OpenVinoProvider::choose(const Graph& graph, bool ask_device) {
   Claim claim;
@@ -209,20 +229,21 @@ std::map<NodeId, Refusal> OpenVinoProvider::first_failing(const Graph& graph, co
 }
 
 Compiled OpenVinoProvider::compile(const Graph& group) {
-  std::vector<NodeId> all(group.nodes.size());
-  for (size_t n = 0; n < all.size(); ++n) all[n] = static_cast<NodeId>(n);
-  Graph graph;
-  Owned<ov_model> model(nullptr, {core_->api().model_free});
-  if (converted_ && same_group(converted_->graph, group)) {
-    graph = std::move(converted_->graph);
-    model = std::move(converted_->model);
-    converted_.reset();
-  } else {
-    graph = prepared(group, all);
-    model = core_->read(graph);
-  }
+  auto read = [this](const Graph& from) -> OpenVinoKernel::Source {
+    if (converted_ && same_group(converted_->graph, from)) {
+      std::unique_ptr<Converted> used = std::move(converted_);
+      return {std::move(used->graph), std::move(used->model)};
+    }
+    std::vector<NodeId> all(from.nodes.size());
+    for (size_t n = 0; n < all.size(); ++n) all[n] = static_cast<NodeId>(n);
+    Graph graph = prepared(from, all);
+    Owned<ov_model> model = core_->read(graph);
+    return {std::move(graph), std::move(model)};
+  };
+  Digest key;
+  if (cache_) key = cache_->key(group, "group");
   Compiled compiled;
-  auto kernel = std::make_unique<OpenVinoKernel>(core_, std::move(graph), std::move(model), config_);
+  auto kernel = std::make_unique<OpenVinoKernel>(core_, cache_, key, group, read, config_);
   compiled.traits.name = "Group";
   compiled.traits.domain = "epona";
   compiled.traits.dynamic = kernel->dynamic();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/openvino/cache.h"
 #include "providers/openvino/config.h"
 #include "providers/openvino/core.h"
 #include "providers/provider.h"
@@ -31,6 +32,7 @@ class OpenVinoProvider final : public Provider {
   };
 
   Claim choose(const Graph& graph, bool ask_device);
+  Claim remembered(const Graph& graph, bool ask_device);
   bool is_island(const Graph& graph, const std::vector<NodeId>& group, size_t nodes) const;
   void check_reshape(const Graph& graph);
   /// A group with node names that OpenVINO repeats in messages, and weights aligned.
@@ -41,6 +43,7 @@ class OpenVinoProvider final : public Provider {
 
   Config config_;
   std::shared_ptr<const Core> core_;
+  std::shared_ptr<Cache> cache_;  ///< null without cache_dir
   std::unique_ptr<Converted> converted_;
   std::map<const void*, Tensor> aligned_;  ///< copies of weights that lie unaligned in their file
   bool reshape_checked_ = false, in_body_ = false;

@@ -68,7 +68,7 @@ Refusal screen_graph(const Graph& graph, const Core& core) {
   if (core.exact_bytes() && is_byte_net(graph))
     return {Reason::better_on_cpu,
             "the model is quantised to 8 bits: OpenVINO's 8-bit products saturate on this processor, which has no VNNI, and "
-            "computing it in float instead takes up to 4 times longer than the CPU provider's exact 8-bit kernels; option "
+            "computing it in float instead takes about twice as long as the CPU provider's exact 8-bit kernels; option "
             "enable_qdq_optimizer=1 gives it to OpenVINO as it is"};
   for (const Node& node : graph.nodes)
     if (!node.removed && std::find(std::begin(dynamic), std::end(dynamic), node.op) != std::end(dynamic))

@@ -108,47 +108,6 @@ def test_device_that_is_not_there(device):
             ov.session(made, {"device_type": device}, config={"session.fallback": "forbid"})
 
 
-def chain(seed):
-    """A net whose compilation takes long enough to be measured."""
-    random = np.random.default_rng(seed)
-    weights, nodes, last = {}, [], "x"
-    for i in range(24):
-        weights[f"w{i}"] = (random.standard_normal((32, 32, 3, 3)) / 17).astype(np.float32)
-        nodes.append(helper.make_node("Conv", [last, f"w{i}"], [f"c{i}"], name=f"conv{i}", pads=[1, 1, 1, 1]))
-        nodes.append(helper.make_node("Relu", [f"c{i}"], [f"r{i}"], name=f"relu{i}"))
-        last = f"r{i}"
-    shape = [1, 32, 16, 16]
-    return ov.model(
-        nodes, [ov.value("x", TensorProto.FLOAT, shape)], [ov.value(last, TensorProto.FLOAT, shape)], weights
-    )
-
-
-def test_cache_makes_files_and_the_same_results(tmp_path):
-    folder = tmp_path / "cache"
-    x = np.random.default_rng(2).standard_normal((1, 32, 16, 16)).astype(np.float32)
-    made = chain(0)
-    first = ov.session(made, {"cache_dir": folder}).run(None, {"x": x})[0]
-    files = sorted(folder.rglob("*.blob"))
-    assert files
-    second = ov.session(made, {"cache_dir": folder}).run(None, {"x": x})[0]
-    assert np.array_equal(first, second) and sorted(folder.rglob("*.blob")) == files
-    # The same graph with other weights is another model.
-    other = ov.session(chain(1), {"cache_dir": folder}).run(None, {"x": x})[0]
-    plain = ov.session(chain(1)).run(None, {"x": x})[0]
-    assert np.array_equal(other, plain) and not np.array_equal(other, first)
-
-
-def test_damaged_cache_is_compiled_anew(tmp_path):
-    x = np.random.default_rng(2).standard_normal((1, 32, 16, 16)).astype(np.float32)
-    made = chain(0)
-    first = ov.session(made, {"cache_dir": tmp_path}).run(None, {"x": x})[0]
-    for file in tmp_path.rglob("*.blob"):
-        file.chmod(0o644)
-        file.write_bytes(file.read_bytes()[:1000])
-    again = ov.session(made, {"cache_dir": tmp_path}).run(None, {"x": x})[0]
-    assert np.array_equal(first, again)
-
-
 def in_a_process(environment, code):
     """Libraries stay open for the life of a process: broken ones get their own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
