@@ -74,12 +74,14 @@ bench: install  ## compare with onnxruntime and OpenVINO
 	@$(PY) scripts/models.py --mark bench
 	@$(PY) bench/peers.py $(BENCH)
 
-# asan and tsan: the C++ tests under the sanitizers. Configured once, then built and run.
+# asan and tsan: the C++ tests and the models that are there, under the sanitizers. Configured once, then built and run.
+MODELS_DIR := $(or $(EPONA_MODELS),models)
 asan tsan: deps .venv/.ready  ## C++ tests under address and undefined-behaviour (or thread) sanitizers
 	@scripts/setup.sh clang
 	@[ -e build/$@/build.ninja ] || cmake --preset $@
-	@cmake --build build/$@ -j $(JOBS) --target epona_tests epona_cases
+	@cmake --build build/$@ -j $(JOBS) --target epona_tests epona_cases epona_cli
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
+	@UBSAN_OPTIONS=halt_on_error=0 tests/sanitize_models.sh build/$@/bin/epona $(MODELS_DIR)
 
 # Inputs that fail are left in build/fuzz. A model may ask for any amount of memory: more than 1 GB is refused.
 FUZZ_SECONDS ?= 300

@@ -1,7 +1,6 @@
 #include "ops/evaluate.h"
 
-#include <cstring>
-
+#include "graph/aligned.h"
 #include "ops/registry.h"
 
 namespace epona {
@@ -14,15 +13,6 @@ class FoldInfo final : public NodeInfo {
     refuse(Code::not_implemented, "subgraphs are not folded");
   }
 };
-
-/// Large constants lie in the model's file at any address; portable kernels read whole elements.
-Tensor aligned(const Tensor& tensor) {
-  constexpr uintptr_t kWidest = 8;
-  if (reinterpret_cast<uintptr_t>(tensor.data) % kWidest == 0) return tensor;
-  Tensor copy = Tensor::allocate(tensor.type, tensor.shape);
-  std::memcpy(copy.data, tensor.data, tensor.bytes());
-  return copy;
-}
 
 }  // namespace
 

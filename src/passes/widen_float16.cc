@@ -2,6 +2,7 @@
 #include <array>
 #include <string_view>
 
+#include "graph/aligned.h"
 #include "kernels/convert.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
@@ -33,7 +34,7 @@ bool widened(const Node& node) {
 
 Tensor to_float(const Tensor& half) {
   Tensor wide = Tensor::allocate(DataType::float32, half.shape);
-  epona::to_float(half.type, half.data, wide.as<float>(), half.size());
+  epona::to_float(half.type, aligned(half).data, wide.as<float>(), half.size());
   return wide;
 }
 
