@@ -105,13 +105,13 @@ std::map<std::string, int64_t> fixed_dims(const Args& args, const std::string& p
 }
 
 void check_dims(const std::map<std::string, int64_t>& dims, const std::vector<IoInfo>& inputs) {
-  std::vector<std::string_view> known;
+  std::vector<std::string> known;
   for (const IoInfo& input : inputs)
-    for (const Dim& dim : input.type.shape ? *input.type.shape : std::vector<Dim>())
+    for (const Dim& dim : input.type.shape.value_or(std::vector<Dim>()))
       if (!dim.symbol.empty() && std::find(known.begin(), known.end(), dim.symbol) == known.end())
         known.push_back(dim.symbol);
   std::string list;
-  for (std::string_view name : known) list += cat(list.empty() ? "" : ", ", "'", name, "'");
+  for (const std::string& name : known) list += cat(list.empty() ? "" : ", ", "'", name, "'");
   for (auto& [name, size] : dims)
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw UsageError{cat("--dim: no input has a symbolic dimension '", name, "'; ",
