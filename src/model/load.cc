@@ -138,7 +138,10 @@ Model load_model(std::span<const std::byte> bytes, std::shared_ptr<void> owner, 
 
 Model load_again(const ModelSource& source, const LoadOptions& options) {
   if (source.bytes.empty())
-    fail(Code::fail, "the model's bytes were not kept, so it cannot be planned again: open it from a file");
+    fail(
+        Code::fail,
+        "the model cannot be planned again: a session of the CPU alone that is made of bytes does not keep them. Open it "
+        "from a file, give the bytes with an owner, or name the providers when the session is made");
   const auto refuse_changed = [](const FileMapping& file) {
     if (file.written_since())
       fail(Code::fail, "the model cannot be planned again: ", file.path().string(),

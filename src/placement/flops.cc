@@ -9,33 +9,45 @@ namespace {
 
 class Dims {
  public:
-  Dims(const Graph& graph, const std::vector<ValueId>& ids, size_t index) {
+  /// What is read of unknown dims is noted in `assumed`.
+  Dims(const Graph& graph, const std::vector<ValueId>& ids, size_t index, std::set<std::string>& assumed)
+      : assumed_(assumed) {
     if (index >= ids.size() || ids[index] == kNone) return;
     const Value& value = graph.values[ids[index]];
     present_ = true;
     if (value.constant) {
-      for (int64_t dim : value.constant.shape.dims()) dims_.push_back(dim);
+      for (int64_t dim : value.constant.shape.dims()) dims_.emplace_back().value = dim;
     } else if (value.type.shape) {
-      for (const Dim& dim : *value.type.shape) dims_.push_back(dim.known() ? dim.value : 1);
+      dims_ = *value.type.shape;
+    } else {
+      rank_known_ = false;
     }
   }
   bool present() const { return present_; }
   size_t rank() const { return dims_.size(); }
   double count() const {
     double product = present_ ? 1 : 0;
-    for (int64_t dim : dims_) product *= static_cast<double>(dim);
+    if (!rank_known_) assumed_.insert("?");
+    for (const Dim& dim : dims_) product *= number(dim);
     return product;
   }
   /// Counted from the end when negative; 1 when there is no such axis.
   double at(int axis) const {
     int rank = static_cast<int>(dims_.size());
     if (axis < 0) axis += rank;
-    return axis < 0 || axis >= rank ? 1 : static_cast<double>(dims_[static_cast<size_t>(axis)]);
+    return axis < 0 || axis >= rank ? 1 : number(dims_[static_cast<size_t>(axis)]);
   }
 
  private:
-  std::vector<int64_t> dims_;
-  bool present_ = false;
+  double number(const Dim& dim) const {
+    if (dim.known()) return static_cast<double>(dim.value);
+    assumed_.insert(dim.symbol.empty() ? "?" : dim.symbol);
+    return 1;
+  }
+
+  std::vector<Dim> dims_;
+  bool present_ = false, rank_known_ = true;
+  std::set<std::string>& assumed_;
 };
 
 bool any_of(std::string_view op, std::initializer_list<std::string_view> names) {
@@ -97,24 +109,25 @@ bool moves_data(std::string_view op) {
 }
 
 /// Products over an attention's scores and values: 2 * (S * T * D) each, for every head.
-double attention(const Graph& graph, const Node& node, double out) {
-  Dims keys(graph, node.inputs, 1), query(graph, node.inputs, 0);
+double attention(const Graph& graph, const Node& node, double out, std::set<std::string>& assumed) {
+  Dims keys(graph, node.inputs, 1, assumed), query(graph, node.inputs, 0, assumed);
   double length = std::max(keys.rank() >= 3 ? keys.at(-2) : 1.0, query.at(-2));
-  Dims past(graph, node.inputs, node.domain.empty() ? 4 : node.is("GroupQueryAttention", "com.microsoft") ? 3 : 6);
+  size_t cache = node.domain.empty() ? 4 : node.is("GroupQueryAttention", "com.microsoft") ? 3 : 6;
+  Dims past(graph, node.inputs, cache, assumed);
   if (past.rank() == 4) length += past.at(-2);
   return 4 * out * length;
 }
 
 }  // namespace
 
-double estimate_flops(const Graph& graph, const Node& node) {
-  Dims out(graph, node.outputs, 0), in(graph, node.inputs, 0), weight(graph, node.inputs, 1);
+double estimate_flops(const Graph& graph, const Node& node, std::set<std::string>& assumed) {
+  Dims out(graph, node.outputs, 0, assumed), in(graph, node.inputs, 0, assumed), weight(graph, node.inputs, 1, assumed);
   std::string_view op = node.op;
   if (moves_data(op)) return 0;
   if (any_of(op, {"Conv", "FusedConv", "ConvInteger", "NhwcFusedConv"}))
     return 2 * out.count() * weight.count() / std::max(1.0, weight.at(0));
   if (op == "QLinearConv") {
-    Dims kernel(graph, node.inputs, 3);
+    Dims kernel(graph, node.inputs, 3, assumed);
     return 2 * out.count() * kernel.count() / std::max(1.0, kernel.at(0));
   }
   if (op == "ConvTranspose") return 2 * in.count() * weight.count() / std::max(1.0, weight.at(0));
@@ -126,12 +139,12 @@ double estimate_flops(const Graph& graph, const Node& node) {
                   "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulBnb4"}))
     return 2 * out.count() * in.at(-1);
   if (op == "Attention" && node.domain == "com.microsoft")  // its projections, then itself
-    return 2 * in.count() * weight.at(1) + attention(graph, node, out.count());
+    return 2 * in.count() * weight.at(1) + attention(graph, node, out.count(), assumed);
   if (any_of(op, {"Attention", "MultiHeadAttention", "GroupQueryAttention", "DecoderMaskedMultiHeadAttention",
                   "QAttention"}))
-    return attention(graph, node, out.count());
+    return attention(graph, node, out.count(), assumed);
   if (any_of(op, {"LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"})) {
-    Dims recurrent(graph, node.inputs, 2);
+    Dims recurrent(graph, node.inputs, 2, assumed);
     return 2 * in.at(0) * in.at(1) * (weight.count() + recurrent.count());
   }
   if (op == "Einsum") return 2 * std::max(out.count(), 1.0) * std::max({in.at(-1), 1.0});

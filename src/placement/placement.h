@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct NodePlacement {
   std::string runs_as;                       ///< the operator that computes it, when it is another
   std::string vanished;                      ///< how, when nothing computes it any more
   double flops = 0;                          ///< estimate (placement/flops.h)
+  bool flops_assumed = false;                ///< unknown dims counted as 1 in it
 };
 
 /// A copy between memories that a plan does.
@@ -58,6 +60,7 @@ struct Placement {
   std::vector<InactiveProvider> inactive;
   std::vector<PlacedCopy> copies;
   std::vector<InsertedNode> inserted;
+  std::set<std::string> assumed_dims;  ///< names of dims that count as 1 in the FLOPs; "?" stands for those without
 
   /// Most FLOPs first. A provider that runs nothing has no row.
   std::vector<ProviderShare> shares() const;

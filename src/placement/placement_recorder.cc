@@ -5,20 +5,30 @@
 namespace epona {
 namespace {
 
-void number_flops(const Graph& graph, std::vector<double>& flops) {
+struct Estimate {
+  double flops;
+  std::set<std::string> assumed;
+};
+
+void number_flops(const Graph& graph, std::vector<Estimate>& estimates) {
   // In the order in which NodeTrace numbers nodes.
   for (const Node& node : graph.nodes) {
     if (node.removed) continue;
-    flops.push_back(estimate_flops(graph, node));
-    for_each_subgraph(node, [&](const Graph& body) { number_flops(body, flops); });
+    Estimate& estimate = estimates.emplace_back();
+    estimate.flops = estimate_flops(graph, node, estimate.assumed);
+    for_each_subgraph(node, [&](const Graph& body) { number_flops(body, estimates); });
   }
 }
 
 }  // namespace
 
 PlacementRecorder::PlacementRecorder(const Graph& graph, Placement& placement) : trace_(graph), placement_(placement) {
-  std::vector<double> flops;
-  number_flops(graph, flops);
+  std::vector<Estimate> estimates;
+  number_flops(graph, estimates);
+  std::set<std::string> fixable;  // others have names that only inference or an exporter knows
+  for (ValueId id : graph.inputs)
+    if (auto& shape = graph.values[id].type.shape)
+      for (const Dim& dim : *shape) fixable.insert(dim.symbol);
   placement_.nodes.resize(trace_.nodes.size());
   for (size_t i = 0; i < trace_.nodes.size(); ++i) {
     TracedNode& from = trace_.nodes[i];
@@ -29,7 +39,10 @@ PlacementRecorder::PlacementRecorder(const Graph& graph, Placement& placement) :
     row.graph = from.graph;
     row.inputs = std::move(from.inputs);
     row.outputs = std::move(from.outputs);
-    row.flops = flops[i];
+    row.flops = estimates[i].flops;
+    row.flops_assumed = !estimates[i].assumed.empty();
+    for (const std::string& name : estimates[i].assumed)
+      placement_.assumed_dims.insert(fixable.contains(name) ? name : "?");
   }
 }
 

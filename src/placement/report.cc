@@ -82,6 +82,7 @@ void write_nodes(JsonWriter& json, const Placement& placement) {
     json.field("graph", node.graph).field("provider", node.provider).field("runs_as", node.runs_as);
     list("fused_by", node.fused_by);
     json.field("vanished", node.vanished).field("flops", node.flops);
+    json.field("flops_assumed", node.flops_assumed);
     list("inputs", node.inputs);
     list("outputs", node.outputs);
     json.key("declined").begin_array();
@@ -96,6 +97,20 @@ void write_nodes(JsonWriter& json, const Placement& placement) {
   json.end_array();
 }
 
+/// How far the FLOPs can be trusted; empty when all dims are known.
+std::string assumption(const Placement& placement) {
+  if (placement.assumed_dims.empty()) return "";
+  std::string names;
+  for (const std::string& name : placement.assumed_dims)
+    if (name != "?") names += cat(names.empty() ? "" : ", ", name);
+  auto rows = std::count_if(placement.nodes.begin(), placement.nodes.end(),
+                            [](const NodePlacement& node) { return node.flops_assumed; });
+  std::string where = cat("In the FLOPs of ", rows, rows == 1 ? " node, " : " nodes, ");
+  if (names.empty()) return where + "dimensions known only in a run count as 1.";
+  return cat(where, "unknown dimensions count as 1. Fix them for true shares: ", names,
+             " (add_free_dimension_override_by_name, or --dim name=N).");
+}
+
 }  // namespace
 
 std::string to_table(const PlacementReport& report, size_t rows) {
@@ -104,6 +119,7 @@ std::string to_table(const PlacementReport& report, size_t rows) {
   for (const ProviderShare& share : placement.shares())
     text += cat(padded(share.provider, 28), padded(cat(share.nodes, " (", percent(share.node_share), ")"), 16),
                 percent(share.flop_share), " (", scaled(share.flops), ")\n");
+  if (std::string assumed = assumption(placement); !assumed.empty()) text += assumed + '\n';
   std::map<std::string, int> vanished;
   for (const NodePlacement& node : placement.nodes)
     if (!node.vanished.empty()) ++vanished[node.vanished];
@@ -148,6 +164,9 @@ std::string to_json(const PlacementReport& report) {
         .field("flops", share.flops)
         .field("flop_share", share.flop_share)
         .end_object();
+  json.end_array().field("flops_assumption", assumption(placement)).key("assumed_dims").begin_array();
+  for (const std::string& name : placement.assumed_dims)
+    if (name != "?") json.value(name);
   json.end_array().key("inactive").begin_array();
   for (const InactiveProvider& one : placement.inactive)
     json.begin_object()

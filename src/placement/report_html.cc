@@ -41,6 +41,7 @@ const tipText=n=>[n.name+"  ("+op(n)+")",n.provider||"nobody",note(n),...reasons
 $("title").textContent="Placement of "+report.model;
 const pct=x=>(100*x).toFixed(1)+"%";
 for(const p of report.providers){const s=document.createElement("span"),i=document.createElement("i");i.style.background=palette[names.indexOf(p.name)%palette.length];s.append(i,`${p.name}: ${p.nodes} nodes (${pct(p.node_share)}), ${pct(p.flop_share)} of FLOPs`);$("legend").append(s)}
+if(report.flops_assumption){const s=document.createElement("span");s.textContent=report.flops_assumption;$("legend").append(s)}
 for(const p of report.inactive){const d=document.createElement("div");d.className="warn";d.textContent=`${p.provider} is not active: ${p.cause}.`+(p.fix?` To fix it: ${p.fix}.`:"");$("warnings").append(d)}
 for(const n of names){const l=document.createElement("label"),c=document.createElement("input");c.type="checkbox";c.checked=true;c.value=n;l.append(c," "+n);$("providers").append(l)}
 const producer=new Map();report.nodes.forEach((n,i)=>n.outputs.forEach(o=>producer.set(n.graph+"\u0000"+o,i)));

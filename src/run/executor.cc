@@ -1,4 +1,5 @@
 #include "run/executor.h"
+#include "run/step_observer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +25,14 @@ void check_type(const SlotPlan& plan, const RuntimeValue& value) {
   if (value.kind == RuntimeValue::Kind::tensor && plan.type.is_tensor() && value.tensor.type != plan.type.elem)
     fail(Code::invalid_graph, "value '", plan.name, "' is declared as ", plan.type.to_string(), " and got a tensor of ",
          value.tensor.type);
+}
+
+uint64_t constant_inputs(const Plan& plan, const StepPlan& step) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < step.inputs.size() && i < 64; ++i)
+    if (int slot = step.inputs[i]; slot >= 0 && plan.slots[slot].segment < 0 && !plan.slots[slot].is_input)
+      bits |= uint64_t{1} << i;
+  return bits;
 }
 
 }  // namespace
@@ -107,6 +116,7 @@ void Executor::bind(Frame& frame, int segment, std::span<RuntimeValue> outputs) 
 
 void Executor::run_segment(Frame& frame, int g, const RunEnv& env) const {
   SegmentFrame& segment = frame.segment(g);
+  auto* shown = env.observer ? dynamic_cast<StepObserver*>(env.observer) : nullptr;
   size_t at = 0;
   try {
     for (; at < segment.calls.size(); ++at) {
@@ -116,7 +126,11 @@ void Executor::run_segment(Frame& frame, int g, const RunEnv& env) const {
       const StepPlan& step = plan_->steps[call.step];
       int64_t begin = env.observer ? now_ns() : 0;
       call.kernel->run(call.context);
-      if (env.observer) env.observer->step(step.node, step.provider, begin, now_ns());
+      if (env.observer) {
+        int64_t end = now_ns();
+        if (shown) shown->values(call.context, constant_inputs(*plan_, step));
+        env.observer->step(step.node, step.provider, begin, end);
+      }
       if (step.dynamic)
         for (int output : step.outputs)
           if (output >= 0) check_type(plan_->slots[output], frame.slot(output));

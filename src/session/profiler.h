@@ -5,16 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "ops/kernel.h"
+#include "run/step_observer.h"
 
 namespace epona {
 
 /// Collects what a session does and writes it as a Chrome trace (chrome://tracing, Perfetto).
-class Profiler final : public RunObserver {
+class Profiler final : public StepObserver {
  public:
-  /// `prefix` begins the name of the file.
-  explicit Profiler(std::string prefix);
+  /// `prefix` begins the name of the file. Times count from `begin_ns` of now_ns().
+  Profiler(std::string prefix, int64_t begin_ns);
 
+  void values(const RunContext& context, uint64_t constants) override;
   void step(const Node& node, const std::string& provider, int64_t begin_ns, int64_t end_ns) override;
   /// A phase of the session's own, as "model_run".
   void session_event(const std::string& name, int64_t begin_ns, int64_t end_ns);
@@ -45,12 +46,19 @@ class Profiler final : public RunObserver {
   };
 
  private:
+  using Typed = std::vector<std::pair<DataType, Shape>>;  ///< of the tensors among the values
+  struct Values {
+    Typed inputs, outputs;
+    size_t constant_bytes = 0, input_bytes = 0, output_bytes = 0;
+  };
   struct Event {
     bool is_node;
     int thread, index;
     std::string name, op, provider;
     int64_t begin_ns, end_ns;
+    Values values;
   };
+  static thread_local Values shown_;  ///< by values(), for the step() that follows on the same thread
 
   std::string prefix_;
   int64_t start_ns_;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "kernels/isa.h"
+#include "providers/registry.h"
 #include "session/choose_providers.h"
 #include "session/config_keys.h"
 #include "session/rethrow.h"
@@ -30,7 +31,15 @@ Session::Session(const std::filesystem::path& path, const SessionOptions& option
 
 Session::Session(std::span<const std::byte> model, const SessionOptions& options) : options_(options) {
   Stopwatch watch;
-  model_ = load_model(model, load_options(options));
+  // A provider that fails hands over to the next, for which the model is read again: then the bytes must be kept.
+  bool others = std::any_of(options.providers.begin(), options.providers.end(),
+                            [](const ProviderRequest& request) { return request.name != cpu_provider_def().name; });
+  if (others) {
+    auto copy = std::make_shared<std::vector<std::byte>>(model.begin(), model.end());
+    model_ = load_model({copy->data(), copy->size()}, copy, load_options(options));
+  } else {
+    model_ = load_model(model, load_options(options));
+  }
   load_ms_ = watch.lap();
   initialize();
 }
@@ -46,8 +55,10 @@ Session::Session(std::span<const std::byte> model, std::shared_ptr<void> owner, 
 void Session::initialize() try {
   int64_t begin_ns = Profiler::now_ns();
   if (options_.enable_profiling) {
-    profiler_ = std::make_unique<Profiler>(options_.profile_file_prefix);
-    profiler_->session_event("model_loading", begin_ns - static_cast<int64_t>(load_ms_ * 1e6), begin_ns);
+    int64_t load_begin_ns = begin_ns - static_cast<int64_t>(load_ms_ * 1e6);
+    profiler_ = std::make_unique<Profiler>(options_.profile_file_prefix, load_begin_ns);
+    profiler_->session_event(model_.source.path.empty() ? "model_loading_array" : "model_loading_uri", load_begin_ns,
+                             begin_ns);
   }
   init_isa();
   if (options_.log_severity < -1 || options_.log_severity > 4)

@@ -137,6 +137,26 @@ TEST(Session, TheModelsBytesMayGoAway) {
   expect_table_row(session);
 }
 
+TEST(Session, BytesAreKeptForTheProviderThatTakesOver) {
+  setenv("EPONA_TEST_PROVIDERS", "1", 1);
+  for (const char* stage : {"build", "run"}) {
+    SessionOptions options = quiet();
+    options.log_severity = 4;
+    options.providers = {{"TestExecutionProvider", {{"fail", stage}}}, {"CPUExecutionProvider", {}}};
+    auto bytes = std::make_unique<std::string>(test::model_bytes(kChain));
+    Session session(test::as_bytes(*bytes), options);
+    bytes.reset();
+    std::vector<RuntimeValue> results(2), feed{floats({1, 4}, {1, 2, 3, 4})};
+    session.run_positional(feed, results);
+    EXPECT_EQ(session.providers(), std::vector<std::string>{"CPUExecutionProvider"}) << stage;
+    std::vector<RuntimeValue> expected(2);
+    make(kChain).run_positional(feed, expected);
+    EXPECT_EQ(read(results[0]), read(expected[0])) << stage;
+    session.set_providers({{"CPUExecutionProvider", {}}});
+  }
+  EXPECT_THROW(make(kChain).set_providers({}), Error);
+}
+
 TEST(Session, OutputsSurviveLaterRuns) {
   Session session = make(kChain);
   std::vector<RuntimeValue> one{floats({1, 4}, {1, 1, 1, 1})}, two{floats({1, 4}, {3, 3, 3, 3})}, first(2), second(2);

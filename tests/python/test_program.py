@@ -158,7 +158,11 @@ def test_json_is_json(add, tmp_path):
     (result,) = load("run", add, "--input", f"a={a}", "--input", f"b={b}")["outputs"]
     assert result == {"name": "y", "type": "float", "shape": [2, 3], "min": 0, "max": 10, "mean": 5}
     assert load("explain", add, "--html", tmp_path / "page.html")["providers"][0]["flops"] == 3
-    assert load("explain", add, "--dim", "n=5")["providers"][0]["flops"] == 15
+    report = load("explain", add)
+    assert report["assumed_dims"] == ["n"] and report["nodes"][0]["flops_assumed"]
+    assert "In the FLOPs of 1 node, unknown dimensions count as 1." in program.run("explain", add).stdout
+    report = load("explain", add, "--dim", "n=5")
+    assert report["providers"][0]["flops"] == 15 and not report["assumed_dims"] and not report["flops_assumption"]
     assert load("bench", add, "--seconds", "0.05", "--profile")["profile"][0]["node"] == "Add node"
     load("optimize", add, tmp_path / "o.onnx")
     load("doctor")

@@ -177,6 +177,29 @@ def test_profile_is_a_chrome_trace(module, tmp_path):
     assert len(list(tmp_path.glob("dropped_*.json"))) == 1
 
 
+def test_profile_has_types_and_shapes_as_the_peer_writes_them(tmp_path):
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+      g (float[N,3] a, float[3,4] w, int64[1] k) => (float[N,K] y, int64[K] i, string[2] s)
+      { p = MatMul(a, w) y, i2 = TopK(p, k) i = Gather(i2, z) z = Constant<value_int = 0>() s = Constant<value_strings = ["a","b"]>() }"""
+    (tmp_path / "m.onnx").write_bytes(parser.parse_model(text).SerializeToString())
+    feed = {"a": np.ones((2, 3), np.float32), "w": np.ones((3, 4), np.float32), "k": np.array([2])}
+    found = []
+    for module in (epona, onnxruntime):
+        options = module.SessionOptions()
+        options.enable_profiling = True
+        options.graph_optimization_level = module.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.profile_file_prefix = str(tmp_path / module.__name__)
+        session = module.InferenceSession(tmp_path / "m.onnx", options, providers=["CPUExecutionProvider"])
+        session.run(None, feed)
+        with open(session.end_profiling(), encoding="utf-8") as file:
+            events = json.load(file)
+        assert "model_loading_uri" in [event["name"] for event in events] and min(event["ts"] for event in events) >= 0
+        keys = ("input_type_shape", "output_type_shape", "activation_size", "parameter_size", "output_size")
+        found.append({event["args"]["op_name"]: [event["args"][key] for key in keys] for event in events
+                      if event["cat"] == "Node" and event["args"].get("op_name") in ("MatMul", "TopK", "Gather")})
+    assert found[0] == found[1] and len(found[0]) == 3
+
+
 @both
 def test_no_profile_unless_asked_for(module):
     assert module.InferenceSession(MODEL, providers=["CPUExecutionProvider"]).end_profiling() == ""
