@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,10 @@ from epona.placement import Placement
 from epona.providers import ProviderList, option_text, parse_request, warn_of_inactive
 from epona.session import Session
 from epona.session_options import before_session
+
+
+_KEYWORDS = {"enable_fallback", "disabled_optimizers", "read_config_from_model"}
+_PARAMETERS = ("path_or_bytes", "sess_options", "providers", "provider_options")
 
 
 class InferenceSession(Session):
@@ -34,7 +39,12 @@ class InferenceSession(Session):
         provider_options: one dict for each name in `providers`.
         enable_fallback=0 (keyword): a provider that cannot run, or fails, is an error instead of a warning.
         disabled_optimizers (keyword): names of passes that must not run.
+        Other keywords are warned about and have no effect.
         """
+        for name in kwargs.keys() - _KEYWORDS:
+            near = difflib.get_close_matches(name, [*_KEYWORDS, *_PARAMETERS], 1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            warnings.warn(f"InferenceSession has no argument '{name}'; it has no effect.{hint}", stacklevel=2)
         if isinstance(path_or_bytes, (str, os.PathLike)):
             self._source: str | bytes = os.fspath(path_or_bytes)
         elif isinstance(path_or_bytes, bytes):

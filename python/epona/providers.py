@@ -80,7 +80,7 @@ def _pairs(providers: ProviderList, options: Sequence[Mapping] | None) -> list[t
 
 
 def parse_request(
-    providers: str | ProviderList | None, options: Sequence[Mapping] | None = None, stacklevel: int = 4
+    providers: str | ProviderList | None, options: Sequence[Mapping] | None = None, stacklevel: int = 3
 ) -> list[tuple[str, dict[str, str]]]:
     """Reads `providers` and `provider_options` as InferenceSession takes them: (name, options as text) pairs.
 

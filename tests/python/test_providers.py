@@ -287,3 +287,33 @@ def test_command_line(tmp_path):
                                  "--option", "CUDAExecutionProvider.device_id=x").stderr
     wrong = cli("providers", "cuda")
     assert wrong.returncode == 2 and "CUDAExecutionProvider" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: epona.InferenceSession(MODEL, providers=["CUDAExecutionProvider", CPU]),
+        lambda: epona.InferenceSession(MODEL, providers=[CPU, CPU]),
+        lambda: epona.InferenceSession(MODEL, provider=[CPU]),
+        lambda: epona.InferenceSession(MODEL, providers=[("TestExecutionProvider", {"fail": "start"}), CPU]),
+        lambda: epona.InferenceSession(MODEL).set_providers(["CUDAExecutionProvider", CPU]),
+        lambda: epona.InferenceSession(MODEL).set_providers([CPU, CPU]),
+        lambda: epona.InferenceSession(MODEL, providers=[("TestExecutionProvider", {"fail": "run"}), CPU]).run(None, {"a": A, "b": B}),
+        lambda: epona.InferenceSession(MODEL).io_binding().bind_output("s", "cuda"),
+        lambda: epona.RunOptions().add_run_config_entry("nonsense", "1"),
+    ],
+)
+def test_warnings_point_at_the_line_that_caused_them(call):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call()
+    (warning,) = seen
+    assert (warning.filename, warning.lineno) == (__file__, call.__code__.co_firstlineno)
+
+
+def test_misspelt_arguments_are_warned_about():
+    with pytest.warns(UserWarning, match="no argument 'provider'.*Did you mean 'providers'?"):
+        epona.InferenceSession(MODEL, provider=[CPU])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        epona.InferenceSession(MODEL, disabled_optimizers=["nothing"], read_config_from_model=1, enable_fallback=1)
