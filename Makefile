@@ -21,7 +21,7 @@ export CCACHE_BASEDIR ?= $(ROOT)
 export CCACHE_NOHASHDIR ?= 1
 endif
 
-.PHONY: all setup deps configure build install demo test test-browser check bench asan tsan fuzz werror lint format clean help
+.PHONY: all setup deps configure build install demo test test-browser test-openvino check bench asan tsan fuzz werror lint format clean help
 
 all: install  ## build everything and install the package into .venv
 
@@ -69,6 +69,12 @@ demo: install  ## recognise lines of text: IMAGE=path for your own picture
 
 test: install  ## run every test
 	@PY=$(PY) BUILD=$(BUILD) JOBS=$(JOBS) scripts/test.sh
+
+test-openvino: install  ## all core models, conformance cases and .case files with OpenVINO before the CPU
+	@$(PY) scripts/models.py --mark core
+	@EPONA_OPENVINO_ALL=1 $(PY) -m pytest -q tests/providers/openvino
+	@EPONA_OPENVINO_DIR=$$($(PY) -c "import openvino; print(openvino.__path__[0])") \
+	  $(BUILD)/tests/epona_cases --provider OpenVINOExecutionProvider src tests/cases
 
 bench: install  ## compare with onnxruntime and OpenVINO
 	@$(PY) scripts/models.py --mark bench

@@ -202,12 +202,19 @@ Config make_config(const OptionValues& options, const ProviderContext& context) 
   config.static_shapes = options.boolean("disable_dynamic_shapes");
   bool cpu = std::find(devices.begin(), devices.end(), "CPU") != devices.end();
   bool npu = std::any_of(devices.begin(), devices.end(), [](const std::string& d) { return d.starts_with("NPU"); });
+  bool gpu = std::any_of(devices.begin(), devices.end(), [](const std::string& d) { return d.starts_with("GPU"); });
+  auto no_effect = [&](const char* key, const char* why) {
+    log(Severity::warning, context.severity, context.log_id,
+        cat(kProvider, ": option ", key, " has no effect on device ", config.device, why));
+  };
+  if (!options.text("workload_type").empty() && !npu) no_effect("workload_type", ": only NPUs have it");
+  if (options.boolean("enable_opencl_throttling") && !gpu) no_effect("enable_opencl_throttling", ": only GPUs have it");
+  if (options.text("model_priority") != "DEFAULT" && cpu && devices.size() == 1 && config.device == "CPU")
+    no_effect("model_priority", "");
   bool saturates = cpu && !byte_products_are_exact();
   config.exact_bytes = saturates && !options.boolean("enable_qdq_optimizer");
   if (options.boolean("enable_qdq_optimizer") && !saturates && !npu)
-    log(Severity::warning, context.severity, context.log_id,
-        cat(kProvider, ": option enable_qdq_optimizer has no effect on device ", config.device,
-            cpu ? ": its 8-bit products are exact and are used anyway" : ""));
+    no_effect("enable_qdq_optimizer", cpu ? ": its 8-bit products are exact and are used anyway" : "");
   return config;
 }
 

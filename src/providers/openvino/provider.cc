@@ -28,8 +28,10 @@ std::vector<NodeId> chosen(const std::vector<char>& flags) {
 
 bool same_values(const Graph& a, const std::vector<ValueId>& left, const Graph& b, const std::vector<ValueId>& right) {
   if (left.size() != right.size()) return false;
-  for (size_t i = 0; i < left.size(); ++i)
-    if (a.values[left[i]].name != b.values[right[i]].name) return false;
+  for (size_t i = 0; i < left.size(); ++i) {
+    if ((left[i] == kNone) != (right[i] == kNone)) return false;
+    if (left[i] != kNone && a.values[left[i]].name != b.values[right[i]].name) return false;
+  }
   return true;
 }
 

@@ -210,6 +210,38 @@ def test_control_flow_bodies():
     close(session.run(None, {"x": x, "c": np.array(False)})[0], np.abs(x))
 
 
+def test_output_that_nobody_wants():
+    """An operator without its first output, whose group is looked at again when it is compiled."""
+    random = np.random.default_rng(4)
+    weights = {"w": random.standard_normal((2, 5, 4)).astype(np.float32), "r": random.standard_normal((2, 5, 5)).astype(np.float32)}
+    node = helper.make_node("RNN", ["x", "w", "r"], ["", "h"], hidden_size=5, direction="bidirectional")
+    made = model([node], [value("x", FLOAT, [3, 2, 4])], [value("h", FLOAT, [2, 2, 5])], weights)
+    x = random.standard_normal((3, 2, 4)).astype(np.float32)
+    want = ov.session(made, providers=[CPU]).run(None, {"x": x})[0]
+    for _ in range(20):
+        close(ov.session(made).run(None, {"x": x})[0], want)
+
+
+def test_computed_scale_rounds_as_the_standard_says():
+    """OpenVINO would multiply by the reciprocal of the scale and round 25.499999 instead of 25.5."""
+    node = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], name="node")
+    kinds = [value("x", FLOAT, ["N"]), value("s", FLOAT, []), value("z", TensorProto.UINT8, [])]
+    session = ov.session(model([node], kinds, [value("y", TensorProto.UINT8, ["N"])]))
+    feed = {"x": np.array([0.5, 1.34], np.float32), "s": np.float32(5 / 255), "z": np.uint8(153)}
+    assert session.run(None, feed)[0].tolist() == [179, 221]
+
+
+def test_step_of_zero_is_an_error():
+    """It would end the process inside OpenVINO."""
+    node = helper.make_node("Range", ["a", "b", "d"], ["y"], name="node")
+    kinds = [value(name, INT64, []) for name in "abd"]
+    session = ov.session(model([node], kinds, [value("y", INT64, ["N"])]))
+    one, four, zero = np.int64(1), np.int64(4), np.int64(0)
+    assert session.run(None, {"a": one, "b": four, "d": one})[0].tolist() == [1, 2, 3]
+    with pytest.raises(Exception, match="delta is 0"):
+        session.run(None, {"a": one, "b": four, "d": zero})
+
+
 def test_initializer_that_may_be_overridden():
     w = np.eye(4, dtype=np.float32)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]

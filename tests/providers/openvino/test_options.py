@@ -55,6 +55,15 @@ def test_options_are_taken(options):
 
 
 @pytest.mark.parametrize(
+    "options", [{"workload_type": "Efficient"}, {"enable_opencl_throttling": True}, {"model_priority": "HIGH"}]
+)
+def test_options_without_effect_are_warned_about(options, capfd):
+    made, reference = ov.mlp()
+    check(ov.session(made, options, severity=2), reference)
+    assert f"option {next(iter(options))} has no effect on device CPU" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"device_typ": "CPU"}, "device_type"),
