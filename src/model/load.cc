@@ -113,12 +113,22 @@ void Model::keep(Tensor& constant) const {
 }
 
 Model load_model(const std::filesystem::path& path, const LoadOptions& options) {
+  MappingGuard guard;
   auto mapping = FileMapping::open(path);
-  Model model = load(mapping->bytes(), mapping, path, options);
-  model.mappings.push_back(mapping);
-  model.source.bytes = mapping->bytes();
-  model.source.owner = mapping;
-  return model;
+  ModelSource source;
+  source.path = path;
+  source.owner = mapping;
+  try {
+    Model model = load(mapping->bytes(), mapping, path, options);
+    model.mappings.push_back(mapping);
+    model.source.bytes = mapping->bytes();
+    model.source.owner = mapping;
+    refuse_changed_files(model.source);
+    return model;
+  } catch (...) {
+    refuse_changed_files(source);  // which then is the cause
+    throw;
+  }
 }
 
 Model load_model(std::span<const std::byte> bytes, const LoadOptions& options) {

@@ -46,18 +46,21 @@ std::shared_ptr<FileMapping> FileMapping::open(const std::filesystem::path& path
       fail(Code::fail, "cannot map ", path.string(), ": ", std::strerror(error));
     }
     mapping->data_ = static_cast<const std::byte*>(address);
+    mapping->watched_.emplace(address, mapping->size_);
   }
   ::close(fd);
   return mapping;
 }
 
 bool FileMapping::written_since() const {
+  if (watched_ && watched_->cut_short()) return true;
   struct stat info{};
   if (::stat(path_.c_str(), &info) != 0 || info.st_dev != device_ || info.st_ino != inode_) return false;
   return static_cast<size_t>(info.st_size) != size_ || modified_ns(info) != modified_ns_;
 }
 
 FileMapping::~FileMapping() {
+  watched_.reset();
   if (data_) munmap(const_cast<std::byte*>(data_), size_);
 }
 

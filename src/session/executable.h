@@ -55,4 +55,7 @@ class Stopwatch {
   static int64_t now();
 };
 
+/// The same; throws when a file of the model changed while it was read (a MappingGuard must live).
+std::shared_ptr<const Executable> build_from_files(Model& model, const SessionOptions& options);
+
 }  // namespace epona

@@ -14,6 +14,18 @@ LoadOptions load_options(const SessionOptions& options) {
   return {options.dim_by_symbol, options.dim_by_denotation, options.initializers, options.files};
 }
 
+std::shared_ptr<const Executable> build_from_files(Model& model, const SessionOptions& options) {
+  const ModelSource source = model.source;
+  try {
+    auto executable = build_executable(model, options);
+    refuse_changed_files(source);
+    return executable;
+  } catch (...) {
+    refuse_changed_files(source);  // which then is the cause
+    throw;
+  }
+}
+
 Session::~Session() {
   try {
     end_profiling();
@@ -53,6 +65,7 @@ Session::Session(std::span<const std::byte> model, std::shared_ptr<void> owner, 
 }
 
 void Session::initialize() try {
+  MappingGuard guard;
   int64_t begin_ns = Profiler::now_ns();
   if (options_.enable_profiling) {
     int64_t load_begin_ns = begin_ns - static_cast<int64_t>(load_ms_ * 1e6);
@@ -70,7 +83,7 @@ void Session::initialize() try {
     log(Severity::warning, log_threshold(options_), options_.log_id, warning);
   describe_io();
   run_fallback_ = fallback_policy(options_) != FallbackPolicy::forbid;
-  executable_ = build_executable(model_, options_);
+  executable_ = build_from_files(model_, options_);
   make_pool();
   if (profiler_) profiler_->session_event("session_initialization", begin_ns, Profiler::now_ns());
 } catch (...) {

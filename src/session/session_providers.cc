@@ -34,10 +34,11 @@ std::string plain_key(std::string key) {
 }  // namespace
 
 std::shared_ptr<const Executable> Session::rebuild(const SessionOptions& options) const {
+  MappingGuard guard;
   Stopwatch watch;
   Model model = load_again(model_.source, load_options(options));
   double ms = watch.lap();
-  auto executable = build_executable(model, options);
+  auto executable = build_from_files(model, options);
   log(Severity::info, log_threshold(options), options.log_id,
       cat("planned the model again: read in ", ms, " ms, whole ", ms + watch.lap(), " ms"));
   return executable;
