@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "model/check.h"
 #include "model/from_proto.h"
@@ -11,18 +12,28 @@
 namespace epona {
 namespace {
 
-void apply_overrides(onnx::GraphProto& graph, const LoadOptions& options) {
+void apply_overrides(onnx::GraphProto& graph, const LoadOptions& options, std::vector<std::string>& warnings) {
+  std::set<std::string> used, symbols;
   for (auto& input : *graph.mutable_input()) {
     if (!input.type().has_tensor_type() || !input.type().tensor_type().has_shape()) continue;
     for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
       auto by_symbol = options.dim_by_symbol.find(dim.dim_param());
       auto by_denotation = options.dim_by_denotation.find(dim.denotation());
+      if (dim.has_dim_param()) symbols.insert(dim.dim_param());
+      if (by_symbol != options.dim_by_symbol.end()) used.insert(by_symbol->first);
       if (dim.has_dim_param() && by_symbol != options.dim_by_symbol.end())
         dim.set_dim_value(by_symbol->second);
       else if (!dim.denotation().empty() && by_denotation != options.dim_by_denotation.end())
         dim.set_dim_value(by_denotation->second);
     }
   }
+  std::string known;
+  for (const std::string& symbol : symbols) known += (known.empty() ? "'" : ", '") + symbol + "'";
+  for (auto& [name, size] : options.dim_by_symbol)
+    if (!used.contains(name))
+      warnings.push_back(cat("the free dimension override '", name,
+                             "' has no effect: no input has a dimension of that name",
+                             known.empty() ? std::string() : "; they have: " + known));
 }
 
 Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const std::filesystem::path& path,
@@ -41,7 +52,7 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
                                  model.warnings);
     auto opsets = check_model_header(proto, model.warnings);
     check_nodes(proto, opsets);
-    apply_overrides(*proto.mutable_graph(), options);
+    apply_overrides(*proto.mutable_graph(), options, model.warnings);
     inline_functions(proto, opsets);
     if (!proto.functions().empty()) proto.clear_functions();
     for (const auto& import : proto.opset_import())

@@ -96,6 +96,22 @@ void check_part(const std::string& name, const Type& type, const RuntimeValue& v
   }
 }
 
+/// "cpu:0;gpu:0": devices whose arenas shall be shrunk after the run. Memory of the CPU is given back anyway.
+void check_shrinkage(const RunOptions& options, bool only_cpu) {
+  auto found = options.config.find("memory.enable_memory_arena_shrinkage");
+  if (found == options.config.end() || !only_cpu) return;
+  std::string_view left = found->second;
+  while (!left.empty()) {
+    std::string_view one = left.substr(0, left.find(';'));
+    left.remove_prefix(std::min(left.size(), one.size() + 1));
+    if (!one.empty() && one != "cpu:0")
+      fail(
+          Code::invalid_argument,
+          "Did not find an arena based allocator registered for device-id combination in the memory arena shrink list: ",
+          one, ". The session runs on the CPU alone: cpu:0");
+  }
+}
+
 }  // namespace
 
 void check_value(const IoInfo& info, const RuntimeValue& value) { check_part(info.name, info.type, value, ""); }
@@ -113,6 +129,7 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
          " was given");
   for (size_t i = 0; i < values.size(); ++i)
     if (i < inputs_.size() || values[i].kind != RuntimeValue::Kind::none) check_feed(i, values[i]);
+  if (options && !options->config.empty()) check_shrinkage(*options, executable()->providers.size() == 1);
   RunEnv env;
   env.pool = pool_.get();
   env.terminate = options ? &options->terminate : nullptr;

@@ -420,3 +420,26 @@ def test_small_things(module, capsys):
     assert session.get_tuning_results() == []
     value = session.create_ortvalue_from_shape_and_type([2], np.float32, "cpu")
     assert value.shape() == [2]
+
+
+@both
+def test_only_memory_that_is_there_is_shrunk(module):
+    session = module.InferenceSession(MODEL, providers=["CPUExecutionProvider"])
+    options = module.RunOptions()
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    session.run(None, {"a": A}, options)
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0;gpu:0")
+    with pytest.raises(module.capi.onnxruntime_pybind11_state.InvalidArgument, match="shrink list: gpu:0"):
+        session.run(None, {"a": A}, options)
+
+
+def test_free_dimensions_that_no_input_has_are_named(capfd):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[N,3] a) => (float[N,3] y) { y = Relu(a) }'
+    options = epona.SessionOptions()
+    options.add_free_dimension_override_by_name("N", 2)
+    options.add_free_dimension_override_by_name("batch", 2)
+    session = epona.InferenceSession(parser.parse_model(text).SerializeToString(), options)
+    assert session.get_inputs()[0].shape == [2, 3]
+    assert "override 'batch' has no effect: no input has a dimension of that name; they have: 'N'" in capfd.readouterr().err
+    with pytest.raises(RuntimeError, match="'N' cannot be -2"):
+        options.add_free_dimension_override_by_name("N", -2)
