@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -160,10 +162,31 @@ std::string save_model(const Model& model, const Graph& graph, const SaveOptions
 
 void save_model(const Model& model, const Graph& graph, const std::filesystem::path& path) {
   std::string bytes = save_model(model, graph);
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush())
-    fail(Code::invalid_argument, "cannot write the optimized model to ", path.string(), ": ", std::strerror(errno));
+  auto refuse = [&](const std::string& cause) {
+    fail(Code::invalid_argument, "cannot write the optimized model to ", path.string(), ": ", cause);
+  };
+  // A file of that name may be the one that weights are still read from: another takes its place.
+  std::error_code error;
+  std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  if (error) target = path;
+  const bool replace = !std::filesystem::exists(target, error) || std::filesystem::is_regular_file(target, error);
+  std::filesystem::path written = target;
+  if (replace) written += cat(".", getpid(), ".part");
+  {
+    std::ofstream file(written, std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!file.flush()) {
+      std::string cause = std::strerror(errno);
+      if (replace) std::filesystem::remove(written, error);
+      refuse(cause);
+    }
+  }
+  if (!replace) return;
+  std::filesystem::rename(written, target, error);
+  if (!error) return;
+  std::string cause = error.message();
+  std::filesystem::remove(written, error);
+  refuse(cause);
 }
 
 }  // namespace epona

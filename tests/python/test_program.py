@@ -3,6 +3,7 @@
 import json
 import os
 
+import epona
 import numpy as np
 import onnx
 import program
@@ -173,3 +174,23 @@ def test_optimize_fixes_dimensions_and_may_write_over_its_input(add):
     assert program.run("optimize", add, add, "--dim", "n=4").returncode == 0
     (shape,) = {tuple(d.dim_value for d in value.type.tensor_type.shape.dim) for value in onnx.load(add).graph.input}
     assert shape == (4, 3)
+
+
+def test_a_large_model_optimized_over_itself_computes_the_same(tmp_path):
+    weight = np.random.default_rng(1).standard_normal((512, 4096), np.float32)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 512])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4096])
+    nodes = [helper.make_node("Identity", ["x"], ["i"]), helper.make_node("MatMul", ["i", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x], [y], [onnx.numpy_helper.from_array(weight, "w")])
+    path = tmp_path / "large.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    feed = {"x": np.ones((2, 512), np.float32)}
+    expected = epona.InferenceSession(path).run(None, feed)[0]
+    options = epona.SessionOptions()
+    options.optimized_model_filepath = str(path)
+    np.testing.assert_array_equal(epona.InferenceSession(path, options).run(None, feed)[0], expected)
+    assert program.run("optimize", path, path).returncode == 0
+    np.testing.assert_array_equal(epona.InferenceSession(path).run(None, feed)[0], expected)
+    assert [node.op_type for node in onnx.load(path).graph.node] == ["MatMul"] and len(list(tmp_path.iterdir())) == 1
+    options.optimized_model_filepath = "/dev/null"
+    epona.InferenceSession(path, options)
