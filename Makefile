@@ -109,7 +109,7 @@ test-browser: install  ## check the placement page in headless Chromium
 	@scripts/setup.sh browser
 	@$(PY) -m pytest -q tests/python/test_placement.py -k browser
 
-lint: build  ## clang-format and clang-tidy: FILES=... or all
+lint: build  ## clang-format and clang-tidy: FILES=..., FILES=changed (since main) or all
 	@scripts/setup.sh lint
 	@scripts/lint.sh $(BUILD) $(FILES)
 

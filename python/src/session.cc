@@ -172,6 +172,7 @@ void bind_session(nb::module_& m) {
           "set_providers",
           [](Session& s, const std::vector<std::pair<std::string, OptionMap>>& requests) {
             std::vector<ProviderRequest> list;
+            list.reserve(requests.size());
             for (auto& [name, options] : requests) list.push_back({name, options});
             nb::gil_scoped_release release;
             s.set_providers(std::move(list));
@@ -229,6 +230,7 @@ void bind_session(nb::module_& m) {
             Feeds feeds(s, feed);
             auto results = execute(s, feeds, options);
             std::vector<RuntimeValue> chosen;
+            chosen.reserve(positions.size());
             for (size_t at : positions) chosen.push_back(results[at]);
             return chosen;
           },

@@ -57,7 +57,8 @@ std::string Graph::unique_name(std::string_view stem) {
 
 ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
   Type type = Type::tensor(tensor.type, tensor.shape);
-  ValueId id = add_value(unique_name(value_name), std::move(type));
+  if (names_.contains(value_name)) value_name = unique_name(value_name);
+  ValueId id = add_value(std::move(value_name), std::move(type));
   values[id].constant = std::move(tensor);
   return id;
 }

@@ -26,7 +26,8 @@ double macs_per_ns() {
 }
 
 double winograd_ns(const ConvParams& p, int m, int64_t out_h, int64_t out_w) {
-  const double tiles = static_cast<double>((out_h + m - 1) / m) * static_cast<double>((out_w + m - 1) / m);
+  const int64_t down = (out_h + m - 1) / m, across = (out_w + m - 1) / m;
+  const double tiles = static_cast<double>(down) * static_cast<double>(across);
   const double points = (m + 2) * (m + 2), channels = static_cast<double>(p.in_channels * p.out_channels);
   // Less than a full register tile of pixels wastes the rest of it.
   const double product = std::max(tiles, 3.0) * points * channels / macs_per_ns();

@@ -2,7 +2,6 @@
 
 namespace epona {
 
-namespace onnx = ONNX_NAMESPACE;
 using ms::Context;
 using ms::dim;
 

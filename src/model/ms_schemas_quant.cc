@@ -1,5 +1,7 @@
 #include "model/ms_schemas.h"
 
+#include <utility>
+
 namespace epona {
 
 namespace onnx = ONNX_NAMESPACE;
@@ -14,7 +16,7 @@ constexpr char kReals[] = "float,float16,bfloat16";
 
 // The broadcast of some inputs' shapes.
 onnx::InferenceFunction broadcast(std::vector<size_t> inputs, size_t type_of) {
-  return [=](Context& c) {
+  return [inputs = std::move(inputs), type_of](Context& c) {
     ms::type_from(c, type_of, 0);
     std::vector<const ms::ShapeProto*> shapes;
     for (size_t i : inputs)

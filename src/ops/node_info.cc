@@ -34,11 +34,13 @@ std::string NodeInfo::attr(std::string_view key, const char* otherwise) const {
 }
 std::vector<int64_t> NodeInfo::ints(std::string_view key, std::vector<int64_t> otherwise) const {
   auto* value = find<std::vector<int64_t>>(*this, key, "a list of integers");
-  return value ? *value : otherwise;
+  if (value) return *value;
+  return otherwise;
 }
 std::vector<float> NodeInfo::floats(std::string_view key, std::vector<float> otherwise) const {
   auto* value = find<std::vector<float>>(*this, key, "a list of floats");
-  return value ? *value : otherwise;
+  if (value) return *value;
+  return otherwise;
 }
 std::vector<std::string> NodeInfo::strings(std::string_view key) const {
   auto* value = find<std::vector<std::string>>(*this, key, "a list of strings");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace epona {
 
@@ -90,12 +91,12 @@ void NodeTrace::after(const Graph& graph, const std::string& by) {
     if (constant)
       for (int origin : entry.origins) nodes[origin].vanished = "folded into a constant by " + by;
     else
-      absorb(state, entry.origins, absorber, by);
+      absorb(state, std::exchange(entry.origins, {}), absorber, by);
     entry.origins.clear();
   }
 }
 
-void NodeTrace::absorb(State& state, std::vector<int> origins, NodeId absorber, const std::string& by) {
+void NodeTrace::absorb(State& state, const std::vector<int>& origins, NodeId absorber, const std::string& by) {
   for (int origin : origins) {
     if (absorber == kNone) {
       nodes[origin].vanished = "removed by " + by;

@@ -52,7 +52,7 @@ class NodeTrace {
   void add(const Graph& graph);
   void take_origins(const Graph& graph, NodeId id, std::vector<int>& origins);
   void after_rebuild(const Graph& graph, const std::string& by);
-  void absorb(State& state, std::vector<int> origins, NodeId absorber, const std::string& by);
+  void absorb(State& state, const std::vector<int>& origins, NodeId absorber, const std::string& by);
   NodeId find_absorber(const Graph& graph, const State& state, NodeId gone, int depth) const;
 
   std::map<const Graph*, State> states_;

@@ -19,6 +19,7 @@ auto translated(Fn&& fn) -> decltype(fn()) {
 
 std::vector<ValueInfo> infos(std::vector<bridge::Info> list) {
   std::vector<ValueInfo> result;
+  result.reserve(list.size());
   for (auto& info : list)
     result.push_back({std::move(info.name), std::move(info.type), std::move(info.shape), std::move(info.dims)});
   return result;

@@ -208,6 +208,7 @@ std::vector<RuntimeValue> Session::run(std::span<const std::string> names, std::
   }
   run_positional(fed, results, options, observer);
   std::vector<RuntimeValue> chosen;
+  chosen.reserve(positions.size());
   for (size_t at : positions) chosen.push_back(results[at]);
   return chosen;
 }

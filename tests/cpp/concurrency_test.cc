@@ -21,6 +21,7 @@ constexpr int kThreads = 6;
 
 void on_threads(const std::function<void(int)>& work) {
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
   for (auto& thread : threads) thread.join();
 }

@@ -1,6 +1,7 @@
 // The convolutions of 8-bit images against exact sums, on every instruction-set tier of this CPU.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -60,7 +61,7 @@ void check(Random& random, const Case& c) {
   conv.run(im, call, pool);
 
   const int64_t element = call.output == Int8Output::s32 || call.output == Int8Output::f32 ? 4 : 1;
-  const float mark = kMark;
+  const auto mark = std::bit_cast<uint32_t>(kMark);
   ASSERT_EQ(0, std::memcmp(reinterpret_cast<const char*>(y.data() + y.size() - 1), &mark, 4));
   for (int64_t i = 0; i < out_pixels; ++i) {
     const int64_t ox = i % im.out_w, oy = i / im.out_w % im.out_h, n = i / (im.out_w * im.out_h);

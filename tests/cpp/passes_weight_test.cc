@@ -36,7 +36,8 @@ Outcome compare(const std::string& bytes, const char* pass, const Shape& x_shape
   return outcome;
 }
 
-onnx::TensorProto* add_floats(onnx::ModelProto& model, const char* name, std::vector<int64_t> dims, Random& random) {
+onnx::TensorProto* add_floats(onnx::ModelProto& model, const char* name, const std::vector<int64_t>& dims,
+                              Random& random) {
   onnx::TensorProto* tensor = model.mutable_graph()->add_initializer();
   tensor->set_name(name);
   tensor->set_data_type(onnx::TensorProto_DataType_FLOAT);

@@ -77,6 +77,7 @@ TEST(Session, SteadyRunsOfAStaticModelDoNotAllocate) {
 TEST(Session, ManyThreadsShareOneSession) {
   Session session = make(kChain);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

@@ -111,6 +111,7 @@ class Scan final : public ScanBase {
 
   void run(const RunContext& c) const override {
     std::vector<Tensor> scanned;
+    scanned.reserve(static_cast<size_t>(scans_));
     for (int i = 0; i < scans_; ++i) {
       const Tensor& in = c.in(states_ + i);
       int axis = resolve_axis(c, in_axes_[static_cast<size_t>(i)], in.shape.rank());
@@ -119,6 +120,7 @@ class Scan final : public ScanBase {
         c.refuse("scanned inputs differ in length: ", scanned[0].shape[0], " and ", scanned.back().shape[0]);
     }
     std::vector<RuntimeValue> states;
+    states.reserve(static_cast<size_t>(states_));
     for (int i = 0; i < states_; ++i) states.push_back(c.value(i));
     std::vector<RowCollector> collectors(static_cast<size_t>(rows_));
     iterate(c, states, scanned, in_backward_, scanned[0].shape[0], collectors);
@@ -158,6 +160,8 @@ class Scan8 final : public ScanBase {
       if (steps < 0 || steps > length) c.refuse("sequence length ", steps, " is out of range [0,", length, "]");
       std::vector<RuntimeValue> states;
       std::vector<Tensor> scanned;
+      states.reserve(static_cast<size_t>(states_));
+      scanned.reserve(static_cast<size_t>(scans_));
       for (int i = 0; i < states_; ++i) states.push_back(part(c.in(1 + i), b));
       for (int i = 0; i < scans_; ++i) scanned.push_back(part(c.in(1 + states_ + i), b));
       std::vector<RowCollector> collectors(static_cast<size_t>(rows_));

@@ -90,8 +90,9 @@ class DeformConv final : public Kernel {
     const int64_t height = w.in[0], width = w.in[1], out_w = w.out[1], size = w.out_size();
     const int64_t kh = tap / w.kernel[1], kw = tap % w.kernel[1];
     for (int64_t j = 0; j < size; ++j) {
-      const T row = static_cast<T>(j / out_w * w.stride[0] + kh * w.dilation[0] - w.pad[0]) + offset[j];
-      const T col = static_cast<T>(j % out_w * w.stride[1] + kw * w.dilation[1] - w.pad[1]) + offset[size + j];
+      const int64_t out_row = j / out_w, out_col = j % out_w;
+      const T row = static_cast<T>(out_row * w.stride[0] + kh * w.dilation[0] - w.pad[0]) + offset[j];
+      const T col = static_cast<T>(out_col * w.stride[1] + kw * w.dilation[1] - w.pad[1]) + offset[size + j];
       T value = 0;
       // Comparisons are false for NaN, which reads as outside.
       if (row > -1 && row < static_cast<T>(height) && col > -1 && col < static_cast<T>(width)) {

@@ -31,7 +31,7 @@ struct CellStep {
 template <class Cell>
 class Recurrent : public Kernel {
  public:
-  Recurrent(const NodeInfo& info, std::vector<std::string> activations)
+  Recurrent(const NodeInfo& info, const std::vector<std::string>& activations)
       : cell_(info), layout_(info.attr("layout", 0) != 0) {
     const std::string direction = info.attr("direction", "forward");
     directions_ = direction == "bidirectional" ? 2 : 1;

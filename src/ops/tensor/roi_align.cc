@@ -64,10 +64,10 @@ class RoiAlign final : public Kernel {
     c.pool().parallel_for(c.in(1).shape[0] * cells, static_cast<double>(channels) * 20,
                           [&](int64_t begin, int64_t end) {
                             for (int64_t i = begin; i < end; ++i) {
-                              int64_t roi = i / cells, cell = i % cells;
+                              int64_t roi = i / cells, cell = i % cells, row = cell / width_, column = cell % width_;
                               Region<F> region = region_of<F>(c, rois + roi * 4);
-                              F x = region.x + static_cast<F>(cell % width_) * region.cell_width;
-                              F y = region.y + static_cast<F>(cell / width_) * region.cell_height;
+                              F x = region.x + static_cast<F>(column) * region.cell_width;
+                              F y = region.y + static_cast<F>(row) * region.cell_height;
                               const T* image = c.data<T>(0) + int_at(c.in(2), roi) * channels * plane;
                               for (int64_t ch = 0; ch < channels; ++ch)
                                 out[(roi * channels + ch) * cells + cell] =

@@ -71,6 +71,7 @@ void OpenVinoKernel::run(const RunContext& c) const {
 
 std::shared_ptr<const CompiledModel> OpenVinoKernel::variant(const RunContext& c) const {
   std::vector<Shape> shapes;
+  shapes.reserve(static_cast<size_t>(c.inputs()));
   for (int i = 0; i < c.inputs(); ++i) shapes.push_back(c.in(i).shape);
   // Held while compiling: runs with the same new shapes wait instead of compiling as well.
   std::lock_guard lock(mutex_);
