@@ -91,7 +91,8 @@ struct Api {
   /// ov::Core::query_model, ov::Model::get_ops and ov::Node::get_friendly_name, which the C API does not offer: found by
   /// their C++ names in the library underneath, null where it was built with another C++ ABI.
   void *query_model = nullptr, *get_ops = nullptr, *get_friendly_name = nullptr;
-  void* import_tensor = nullptr;  ///< ov::Core::import_model of memory that stays: weights are not copied (since 2025.3)
+  void* import_tensor =
+      nullptr;          ///< ov::Core::import_model of memory that stays: weights are not copied (since 2025.3)
   std::string version;  ///< "2026.4.1-…"
   std::filesystem::path library;
 

@@ -28,9 +28,8 @@ void replace_weights(Graph& graph, const std::function<std::string(const Tensor&
   for (Value& value : graph.values) {
     if (!value.constant || value.constant.type == DataType::string || value.constant.bytes() < kInline) continue;
     std::string digest = text(value.constant);
-    value.constant =
-        Tensor::of<uint8_t>(Shape{static_cast<int64_t>(digest.size())},
-                            std::span(reinterpret_cast<const uint8_t*>(digest.data()), digest.size()));
+    value.constant = Tensor::of<uint8_t>(Shape{static_cast<int64_t>(digest.size())},
+                                         std::span(reinterpret_cast<const uint8_t*>(digest.data()), digest.size()));
   }
 }
 
@@ -77,8 +76,8 @@ std::filesystem::path Cache::temporary(const Digest& key) const {
 void Cache::warn(const std::string& text) const { log(Severity::warning, severity_, log_id_, text); }
 
 void Cache::report_useless(const Digest& key, const std::string& why) const {
-  warn(cat("OpenVINOExecutionProvider: the cache file ", file(key, ".blob").string(), " is of no use and is made anew: ",
-           why));
+  warn(cat("OpenVINOExecutionProvider: the cache file ", file(key, ".blob").string(),
+           " is of no use and is made anew: ", why));
 }
 
 std::optional<Cache::Blob> Cache::open(const std::filesystem::path& path, const Digest& key) const {
@@ -136,7 +135,8 @@ std::optional<Claim> Cache::find_claim(const Digest& key, const Graph& graph, co
   if (!found) return std::nullopt;
   std::optional<ClaimRecord> record = read_claim(found->bytes, graph);
   if (!record) {
-    warn(cat("OpenVINOExecutionProvider: the cache file ", file(key, ".claim").string(), " says nothing about this graph"));
+    warn(cat("OpenVINOExecutionProvider: the cache file ", file(key, ".claim").string(),
+             " says nothing about this graph"));
     return std::nullopt;
   }
   core.set_abilities(record->abilities);

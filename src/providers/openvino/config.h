@@ -20,7 +20,7 @@ struct Config {
   std::map<std::string, ReshapeDims> reshape;  ///< graph input -> dims
   bool static_shapes = false;                  ///< disable_dynamic_shapes: compile once per input shape
   std::string cache_dir;                       ///< of our own cache; empty where OpenVINO's is used, or none
-  bool exact_bytes = false;  ///< 8-bit products must not saturate: see byte_products.h
+  bool exact_bytes = false;                    ///< 8-bit products must not saturate: see byte_products.h
 };
 
 /// All of it but the cache's folder, to tell settings apart.

@@ -155,8 +155,8 @@ Owned<ov_compiled_model> Core::compile(const ov_model& model) const {
 Owned<ov_compiled_model> Core::import(std::span<const std::byte> blob) const {
   if (!api_.import_tensor) {
     ov_compiled_model* compiled = nullptr;
-    api_.check(api_.core_import_model(core_.get(), reinterpret_cast<const char*>(blob.data()), blob.size(), device_.c_str(),
-                                      &compiled),
+    api_.check(api_.core_import_model(core_.get(), reinterpret_cast<const char*>(blob.data()), blob.size(),
+                                      device_.c_str(), &compiled),
                "importing a compiled model");
     return Owned<ov_compiled_model>(compiled, {api_.compiled_model_free});
   }
@@ -169,13 +169,13 @@ Owned<ov_compiled_model> Core::import(std::span<const std::byte> blob) const {
                               const std::map<std::string, std::string>& none);
   auto size = static_cast<int64_t>(blob.size());
   ov_tensor* made = nullptr;
-  api_.check(api_.tensor_create_from_host_ptr(element(DataType::uint8), {1, &size},
-                                              const_cast<std::byte*>(blob.data()), &made),
+  api_.check(api_.tensor_create_from_host_ptr(element(DataType::uint8), {1, &size}, const_cast<std::byte*>(blob.data()),
+                                              &made),
              "wrapping a compiled model");
   Owned<ov_tensor> tensor(made, {api_.tensor_free});
   try {
-    auto imported = std::shared_ptr<Imported>(
-        new Imported(reinterpret_cast<Import>(api_.import_tensor)(inside(core_.get()).get(), inside(made).get(), device_, {})));
+    auto imported = std::shared_ptr<Imported>(new Imported(
+        reinterpret_cast<Import>(api_.import_tensor)(inside(core_.get()).get(), inside(made).get(), device_, {})));
     // The C API's handle, which it frees: a structure with one shared_ptr.
     auto* handle = new std::shared_ptr<const void>(std::move(imported));
     return Owned<ov_compiled_model>(reinterpret_cast<ov_compiled_model*>(handle), {api_.compiled_model_free});

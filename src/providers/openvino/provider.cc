@@ -73,8 +73,7 @@ OpenVinoProvider::OpenVinoProvider(const OptionValues& options, const ProviderCo
     : config_(make_config(options, context)) {
   Installation found = find_installation();
   if (found.library.empty()) fail(Code::ep_fail, "OpenVINO's library libopenvino_c is not there");
-  core_ = std::make_shared<Core>(Api::open(found.library), config_.device, config_.properties,
-                                 config_.exact_bytes);
+  core_ = std::make_shared<Core>(Api::open(found.library), config_.device, config_.properties, config_.exact_bytes);
   if (!config_.cache_dir.empty())
     cache_ = std::make_shared<Cache>(config_.cache_dir,
                                      cat(version(), " ", EPONA_OPENVINO_SOURCES, " ", core_->api().version, " ",

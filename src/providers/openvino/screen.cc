@@ -66,10 +66,11 @@ Refusal screen_graph(const Graph& graph, const Core& core) {
                                                  "MatMulIntegerToFloat",  "ConvInteger"};
   if (!core.may_use_cpu()) return {};
   if (core.exact_bytes() && is_byte_net(graph))
-    return {Reason::better_on_cpu,
-            "the model is quantised to 8 bits: OpenVINO's 8-bit products saturate on this processor, which has no VNNI, and "
-            "computing it in float instead takes about twice as long as the CPU provider's exact 8-bit kernels; option "
-            "enable_qdq_optimizer=1 gives it to OpenVINO as it is"};
+    return {
+        Reason::better_on_cpu,
+        "the model is quantised to 8 bits: OpenVINO's 8-bit products saturate on this processor, which has no VNNI, and "
+        "computing it in float instead takes about twice as long as the CPU provider's exact 8-bit kernels; option "
+        "enable_qdq_optimizer=1 gives it to OpenVINO as it is"};
   for (const Node& node : graph.nodes)
     if (!node.removed && std::find(std::begin(dynamic), std::end(dynamic), node.op) != std::end(dynamic))
       return {Reason::better_on_cpu,
