@@ -21,7 +21,8 @@ ProviderRequest& request_of(SessionOptions& options, const std::string& name, co
   auto found = std::find_if(options.providers.begin(), options.providers.end(),
                             [&](const ProviderRequest& request) { return request.name == name; });
   if (found != options.providers.end()) return *found;
-  if (options.providers.empty() && name == "CPUExecutionProvider") return options.providers.emplace_back(ProviderRequest{name, {}});
+  if (options.providers.empty() && name == "CPUExecutionProvider")
+    return options.providers.emplace_back(ProviderRequest{name, {}});
   throw UsageError{"--option " + text + ": provider '" + name + "' is not one of --providers." +
                    suggest_provider(name)};
 }
