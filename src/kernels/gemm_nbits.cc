@@ -66,7 +66,7 @@ void pack_panel(const Kernels& kernels, const NBitsWeights& w, NBitsMode mode, i
   const bool zeros = has_zeros(w);
   const int64_t bytes = block_bytes(w.bits, w.block, mode, zeros, width);
   std::memset(out, 0, static_cast<size_t>(bytes * blocks));
-  uint8_t values[256];
+  uint8_t values[256] = {};  // the largest block; blocks are multiples of 16, as the layouts need
   for (int64_t i = 0; i < blocks; ++i, out += bytes) {
     float* scales = reinterpret_cast<float*>(out + width * row_bytes);
     uint8_t* zero = out + width * (row_bytes + 4);
