@@ -21,7 +21,7 @@ export CCACHE_BASEDIR ?= $(ROOT)
 export CCACHE_NOHASHDIR ?= 1
 endif
 
-.PHONY: all setup deps configure build install demo test test-browser test-openvino check bench asan tsan fuzz werror lint format clean help
+.PHONY: all setup deps configure build product install demo test test-browser test-openvino check bench asan tsan fuzz werror lint format clean help
 
 all: install  ## build everything and install the package into .venv
 
@@ -56,21 +56,24 @@ endif
 configure: deps .venv/.ready
 	@[ -e $(BUILD)/build.ninja ] || cmake --preset release -DPython_EXECUTABLE=$(PY)
 
-build: configure  ## build the release configuration
+build: configure  ## build the release configuration with its tests
 	@cmake --build $(BUILD) -j $(JOBS)
 
+product: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target _epona epona_cli
+
 # The wheel is made from the release build folder, so nothing is compiled twice.
-install: build
+install: product
 	@scripts/install_wheel.sh $(PY) $(BUILD)
 
 demo: install  ## recognise lines of text: IMAGE=path for your own picture
 	@$(PY) scripts/models.py --only PP-OCRv6_rec_small
 	@$(PY) scripts/demo.py $(if $(IMAGE),"$(IMAGE)")
 
-test: install  ## run every test
+test: build install  ## run every test
 	@PY=$(PY) BUILD=$(BUILD) JOBS=$(JOBS) scripts/test.sh
 
-test-openvino: install  ## all core models, conformance cases and .case files with OpenVINO before the CPU
+test-openvino: build install  ## all core models, conformance cases and .case files with OpenVINO before the CPU
 	@$(PY) scripts/models.py --mark core
 	@EPONA_OPENVINO_ALL=1 $(PY) -m pytest -q tests/providers/openvino
 	@EPONA_OPENVINO_DIR=$$($(PY) -c "import openvino; print(openvino.__path__[0])") \
