@@ -80,9 +80,8 @@ def character_list(session):
 
 def nodes_by_provider(session):
     if hasattr(session, "get_placement"):
-        placement = session.get_placement()
-        nodes = getattr(placement, "nodes", placement)
-        return collections.Counter(n["provider"] if isinstance(n, dict) else n.provider for n in nodes)
+        nodes = session.get_placement().nodes
+        return collections.Counter(node["provider"] or "folded or removed before it runs" for node in nodes)
     counts = collections.Counter()
     for part in session.get_provider_graph_assignment_info():
         counts[part.ep_name] += len(part.get_nodes())
