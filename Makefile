@@ -60,7 +60,7 @@ build: configure  ## build the release configuration with its tests
 	@cmake --build $(BUILD) -j $(JOBS)
 
 product: configure
-	@cmake --build $(BUILD) -j $(JOBS) --target _epona epona_cli
+	@cmake --build $(BUILD) -j $(JOBS) --target _epona epona_cli epona
 
 # The wheel is made from the release build folder, so nothing is compiled twice.
 install: product
