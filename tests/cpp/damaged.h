@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/dispatch.h"
 #include "session/session.h"
 
 namespace epona::test {
@@ -20,37 +21,10 @@ inline RuntimeValue made_up(const Type& type) {
   if (!type.is_tensor() || shape.rank() > 8 || type_bytes(type.elem, shape.size()) > (1u << 20))
     fail(Code::invalid_argument, "no input for this type");
   Tensor tensor = Tensor::allocate(type.elem, shape);
-  const auto fill = [&]<class T>(T one) { std::fill_n(tensor.as<T>(), tensor.size(), one); };
-  switch (type.elem) {
-    case DataType::string:
-      break;
-    case DataType::float32:
-      fill(1.0f);
-      break;
-    case DataType::float64:
-      fill(1.0);
-      break;
-    case DataType::int16:
-      fill(int16_t{1});
-      break;
-    case DataType::uint16:
-      fill(uint16_t{1});
-      break;
-    case DataType::int32:
-      fill(int32_t{1});
-      break;
-    case DataType::uint32:
-      fill(uint32_t{1});
-      break;
-    case DataType::int64:
-      fill(int64_t{1});
-      break;
-    case DataType::uint64:
-      fill(uint64_t{1});
-      break;
-    default:
-      std::memset(tensor.data, 1, tensor.bytes());
-  }
+  if (type.elem == DataType::string) return tensor;
+  using Numbers = Types<float, double, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>;
+  if (!dispatch(type.elem, Numbers{}, [&]<class T>() { std::fill_n(tensor.as<T>(), tensor.size(), T{1}); }))
+    std::memset(tensor.data, 1, tensor.bytes());
   return tensor;
 }
 
