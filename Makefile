@@ -19,6 +19,7 @@ export CMAKE_C_COMPILER_LAUNCHER ?= $(CCACHE)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(CCACHE)
 export CCACHE_BASEDIR ?= $(ROOT)
 export CCACHE_NOHASHDIR ?= 1
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
 .PHONY: all setup deps configure build product install demo test test-browser test-openvino check bench asan tsan fuzz werror lint format clean help
@@ -106,7 +107,8 @@ fuzz: deps .venv/.ready  ## fuzz the model loader for FUZZ_SECONDS (300), from t
 
 werror: deps .venv/.ready  ## compile everything with g++ and with clang, warnings being errors
 	@scripts/setup.sh clang
-	@for preset in release clang; do cmake --preset $$preset -B build/werror-$$preset -DPython_EXECUTABLE=$(PY) -DEPONA_WERROR=ON && \
+	@for preset in release clang; do cmake --preset $$preset -B build/werror-$$preset -DPython_EXECUTABLE=$(PY) -DEPONA_WERROR=ON \
+	    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON && \
 	  cmake --build build/werror-$$preset -j $(JOBS) || exit 1; done
 
 test-browser: install  ## check the placement page in headless Chromium

@@ -41,8 +41,11 @@ endif()
 # of registers and back.
 function(epona_kernel_flags)
   foreach(file ${ARGN})
+    if(file MATCHES "/src/kernels/")
+      set_source_files_properties("${file}" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
     if(file MATCHES "/src/kernels/[^/]*int8[^/]*\\.cc$" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "-fno-tree-pre" SKIP_PRECOMPILE_HEADERS ON)
+      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "-fno-tree-pre")
     endif()
   endforeach()
 endfunction()
@@ -53,4 +56,13 @@ function(epona_hide_symbols target script)
                       "LINKER:--gc-sections")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
   target_link_options(${target} PRIVATE "LINKER:-z,relro,-z,now")
+endfunction()
+
+# What nearly every file includes is parsed once: headers take most of the compile time. Kernels, which know nothing of
+# graphs, and the builds of `make werror` (CMAKE_DISABLE_PRECOMPILE_HEADERS) go without: there each file has to include
+# what it uses.
+function(epona_precompile_headers target)
+  target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional>
+                            <limits> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view>
+                            <unordered_map> <unordered_set> <utility> <vector> ${ARGN})
 endfunction()

@@ -7,6 +7,7 @@ find_package(nanobind 3.1 CONFIG REQUIRED)
 file(GLOB python_src CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cc")
 nanobind_add_module(_epona NB_STATIC NOSTRIP NOMINSIZE ${python_src})
 target_link_libraries(_epona PRIVATE epona_core)
+epona_precompile_headers(_epona "${PROJECT_SOURCE_DIR}/python/src/binding.h")
 epona_hide_symbols(_epona "${PROJECT_SOURCE_DIR}/cmake/extension.map")
 set_target_properties(_epona PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/python/epona")
 

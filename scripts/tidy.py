@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 AT_ONCE = 24
-GCC_ONLY = {"-fno-tree-pre"}
+GCC_ONLY = {"-fno-tree-pre", "-Winvalid-pch"}
 # A SIMD kernel is parsed once, for AVX2, and not once for each target. The analyzer would take minutes over it.
 SIMD = ["-DHWY_COMPILE_ONLY_STATIC"]
 if platform.machine() == "x86_64":
@@ -27,9 +27,10 @@ CLASH = re.compile(r"redefinition of (?:enumerator )?'(?:\w+::)*(\w+)'|'(?:\w+::
 
 
 def flags_of(entry):
-    """The flags that matter to the parser; relative paths were resolved by CMake."""
+    """The flags that matter to the parser; relative paths were resolved by CMake. g++'s precompiled headers are left out."""
     words = shlex.split(entry["command"])[1:]
     skip = {i + 1 for i, word in enumerate(words) if word == "-o"}
+    skip |= {j for i, word in enumerate(words) if word.endswith("/cmake_pch.hxx") for j in (i - 1, i)}
     return tuple(w for i, w in enumerate(words)
                  if i not in skip and w not in {"-o", "-c", entry["file"]} | GCC_ONLY)
 

@@ -225,14 +225,15 @@ class Builder {
   }
 
   void check_required(const PlacementReport& report) const {
-    std::string text = config_value(options_, "session.require_placement");
-    while (!text.empty()) {
-      std::string one = text.substr(0, text.find(','));
-      text.erase(0, std::min(text.size(), one.size() + 1));
+    const std::string text = config_value(options_, "session.require_placement");
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::string_view one = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), one.size() + 1));
       size_t colon = one.find(':');
-      std::string name = one.substr(0, colon);
+      const std::string name(one.substr(0, colon));
       double least = 1;
-      if (colon != std::string::npos) {
+      if (colon != std::string_view::npos) {
         const char* end = one.data() + one.size();
         auto [at, error] = std::from_chars(one.data() + colon + 1, end, least);
         if (error != std::errc() || at != end || !(least >= 0 && least <= 1)) colon = 0;
