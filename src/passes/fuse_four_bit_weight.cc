@@ -83,6 +83,11 @@ class Fuser {
 
  private:
   enum class Use { none, product, transposed_product, gather };
+  struct Reader {
+    NodeId node;
+    Use use;
+    int64_t block;  // of the operator that takes its place; > 0
+  };
 
   int64_t int_attribute(const Node& node, const char* key, int64_t otherwise = 0) const {
     const int64_t* value = graph_.attribute<int64_t>(node, key);
@@ -111,55 +116,59 @@ class Fuser {
     return transposed ? Use::transposed_product : Use::product;
   }
 
-  bool fits(const Quantized& q, Use use) const {
-    if (use == Use::product) return product_block(q, 0) > 0;
-    if (use == Use::transposed_product) return product_block(q, 1) > 0;
-    return use == Use::gather && (q.block > 0 ? q.axis == 1 : !q.one_scale() && q.axis == 0);
+  /// The block size that such a reader can have; 0: none.
+  static int64_t block_for(const Quantized& q, Use use) {
+    if (use == Use::product) return product_block(q, 0);
+    if (use == Use::transposed_product) return product_block(q, 1);
+    if (use != Use::gather) return 0;
+    if (q.block > 0) return q.axis == 1 ? q.block : 0;
+    return !q.one_scale() && q.axis == 0 ? q.values->shape[1] : 0;
   }
 
   /// The only user of a float copy is a product or a row lookup; a Transpose on the way to a MatMul belongs to it.
-  bool collect(const Quantized& q, ValueId value, bool transposed, std::vector<std::pair<NodeId, Use>>& uses) const {
+  bool collect(const Quantized& q, ValueId value, bool transposed, std::vector<Reader>& found) const {
     if (graph_.is_output(value) || readers_[value].empty()) return false;
     for (NodeId reader : readers_[value]) {
       const Node& node = graph_.nodes[reader];
       if (!transposed && node.is("Transpose") && node.captures.empty()) {
         const auto* perm = graph_.attribute<std::vector<int64_t>>(node, "perm");
         if (perm && *perm != std::vector<int64_t>{1, 0}) return false;
-        if (!collect(q, node.outputs[0], true, uses)) return false;
+        if (!collect(q, node.outputs[0], true, found)) return false;
         continue;
       }
       Use use = transposed && !node.is("MatMul") ? Use::none : use_of(node, value);
       if (transposed && use == Use::product) use = Use::transposed_product;
-      if (!fits(q, use)) return false;
-      uses.emplace_back(reader, use);
+      const int64_t block = block_for(q, use);
+      if (block <= 0) return false;
+      found.push_back({reader, use, block});
     }
     return true;
   }
 
   int fuse(NodeId id, const Quantized& q) {
-    std::vector<std::pair<NodeId, Use>> uses;
-    if (!collect(q, graph_.nodes[id].outputs[0], false, uses)) return 0;
+    std::vector<Reader> found;
+    if (!collect(q, graph_.nodes[id].outputs[0], false, found)) return 0;
     const Node dequantize = graph_.nodes[id];
     ValueId packed[2][3];  // per orientation: values, scales, zero points
     bool made[2] = {};
-    for (auto [reader, use] : uses) {
-      if (use == Use::gather) {
-        make_gather(reader, q, dequantize);
+    for (const Reader& reader : found) {
+      // Adding constants moves values, and with them the tensors that `q` points to: look them up anew.
+      const Quantized now = *quantized_matrix(graph_, dequantize);
+      if (reader.use == Use::gather) {
+        make_gather(reader, now, dequantize);
         continue;
       }
-      const bool transposed = use == Use::transposed_product;
-      // Adding constants moves values, and with them the tensors that `q` points to: look them up anew.
-      if (!made[transposed]) pack(*quantized_matrix(graph_, dequantize), transposed, dequantize, packed[transposed]);
+      const bool transposed = reader.use == Use::transposed_product;
+      if (!made[transposed]) pack(now, transposed, reader.block, dequantize, packed[transposed]);
       made[transposed] = true;
       make_product(reader, *quantized_matrix(graph_, dequantize), transposed, packed[transposed]);
     }
     return 1;
   }
 
-  void make_gather(NodeId id, Quantized q, const Node& dequantize) {
-    q = *quantized_matrix(graph_, dequantize);
-    const int64_t block = q.block > 0 ? q.block : q.values->shape[1];
-    std::vector<ValueId> inputs = {dequantize.inputs[0], graph_.nodes[id].inputs[1], dequantize.inputs[1], kNone};
+  void make_gather(const Reader& reader, const Quantized& q, const Node& dequantize) {
+    std::vector<ValueId> inputs = {dequantize.inputs[0], graph_.nodes[reader.node].inputs[1], dequantize.inputs[1],
+                                   kNone};
     if (q.zeros) inputs[3] = dequantize.inputs[2];
     if (q.block == 0) {  // one scale a row
       for (size_t i : {2, 3}) {
@@ -169,16 +178,16 @@ class Fuser {
         inputs[i] = graph_.add_constant(graph_.unique_name(graph_.values[inputs[i]].name + "_rows"), std::move(column));
       }
     }
-    Node& node = graph_.nodes[id];
+    Node& node = graph_.nodes[reader.node];
     node.op = "GatherBlockQuantized";
     node.domain = "com.microsoft";
     node.opset = 1;
     node.inputs = std::move(inputs);
-    node.attributes = {{"gather_axis", int64_t{0}}, {"quantize_axis", int64_t{1}}, {"block_size", block}};
+    node.attributes = {{"gather_axis", int64_t{0}}, {"quantize_axis", int64_t{1}}, {"block_size", reader.block}};
   }
 
-  void make_product(NodeId id, const Quantized& q, bool transposed, const ValueId (&packed)[3]) {
-    Node& node = graph_.nodes[id];
+  void make_product(const Reader& reader, const Quantized& q, bool transposed, const ValueId (&packed)[3]) {
+    Node& node = graph_.nodes[reader.node];
     const ValueId bias = node.op == "Gemm" && node.inputs.size() > 2 ? node.inputs[2] : kNone;
     node.inputs = {node.inputs[0], packed[0], packed[1], packed[2], kNone, bias};
     node.op = "MatMulNBits";
@@ -187,7 +196,7 @@ class Fuser {
     node.attributes = {{"K", q.values->shape[transposed ? 1 : 0]},
                        {"N", q.values->shape[transposed ? 0 : 1]},
                        {"bits", int64_t{4}},
-                       {"block_size", product_block(q, transposed ? 1 : 0)}};
+                       {"block_size", reader.block}};
   }
 
   /// Two columns of two rows at a time: out[column][k / 2], `row` bytes a column.
@@ -212,9 +221,8 @@ class Fuser {
     }
   }
 
-  void pack(const Quantized& q, bool transposed, const Node& dequantize, ValueId (&out)[3]) {
-    const int k_axis = transposed ? 1 : 0;
-    const int64_t k = q.values->shape[k_axis], n = q.values->shape[1 - k_axis], block = product_block(q, k_axis);
+  void pack(const Quantized& q, bool transposed, int64_t block, const Node& dequantize, ValueId (&out)[3]) {
+    const int64_t k = q.values->shape[transposed ? 1 : 0], n = q.values->shape[transposed ? 0 : 1];
     const int64_t blocks = (k + block - 1) / block, row = blocks * block / 2, zero_row = (blocks + 1) / 2;
     const int64_t k_step = transposed ? 1 : n, n_step = transposed ? k : 1;
     Tensor values = Tensor::allocate(DataType::uint8, Shape{n, blocks, block / 2});
