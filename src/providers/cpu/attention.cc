@@ -72,10 +72,11 @@ class FusedAttention final : public Kernel {
       c.refuse("Q ", shape(0), ", K ", shape(1), " and V ", shape(2), " do not fit");
     if (!c.has(3)) return s;
     const Shape& b = shape(3);
+    const int rank = b.rank();
     int64_t* dims[] = {&s.rows, &s.heads, &s.batch};
-    if (b.rank() > 4 || (b.rank() > 0 && b.back() != 1 && b.back() != keys))
+    if (rank > 4 || (rank > 0 && b.back() != 1 && b.back() != keys))
       c.refuse("input 3 of shape ", b, " does not fit ", keys, " keys");
-    for (int d = 2; d <= b.rank(); ++d) fit(*dims[d - 2], b[b.rank() - d], 3);
+    for (int d = 2; d <= rank; ++d) fit(*dims[d - 2], b[rank - d], 3);
     return s;
   }
 
@@ -105,13 +106,14 @@ class FusedAttention final : public Kernel {
 
   static AttentionBias bias(const RunContext& c) {
     const Shape& shape = c.in(3).shape;
+    const int rank = std::min(shape.rank(), 4);  // sizes() refuses more
     AttentionBias view;
     view.data = c.data<float>(3);
-    view.col = shape.rank() == 0 || shape.back() == 1 ? 0 : 1;
+    view.col = rank == 0 || shape.back() == 1 ? 0 : 1;
     int64_t* strides[] = {&view.row, &view.head, &view.batch};
-    int64_t step = shape.rank() == 0 ? 1 : shape.back();
-    for (int d = 2; d <= shape.rank(); ++d) {
-      const int64_t dim = shape[shape.rank() - d];
+    int64_t step = rank == 0 ? 1 : shape.back();
+    for (int d = 2; d <= rank; ++d) {
+      const int64_t dim = shape[rank - d];
       *strides[d - 2] = dim == 1 ? 0 : step;
       step *= dim;
     }
