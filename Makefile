@@ -22,7 +22,7 @@ export CCACHE_NOHASHDIR ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
-.PHONY: all setup deps configure build product install demo test test-browser test-openvino check bench asan tsan fuzz werror lint format clean help
+.PHONY: all setup deps configure build product install demo test test-browser test-openvino check bench asan tsan fuzz werror lint analyze format clean help
 
 all: install  ## build everything and install the package into .venv
 
@@ -107,8 +107,8 @@ fuzz: deps .venv/.ready  ## fuzz the model loader for FUZZ_SECONDS (300), from t
 
 werror: deps .venv/.ready  ## compile everything with g++ and with clang, warnings being errors
 	@scripts/setup.sh clang
-	@for preset in release clang; do cmake --preset $$preset -B build/werror-$$preset -DPython_EXECUTABLE=$(PY) -DEPONA_WERROR=ON \
-	    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON && \
+	@for preset in release clang; do cmake --preset $$preset -B build/werror-$$preset -DPython_EXECUTABLE=$(PY) -DEPONA_PYTHON=ON \
+	    -DEPONA_WERROR=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON && \
 	  cmake --build build/werror-$$preset -j $(JOBS) || exit 1; done
 
 test-browser: install  ## check the placement page in headless Chromium
@@ -117,7 +117,11 @@ test-browser: install  ## check the placement page in headless Chromium
 
 lint: build  ## clang-format and clang-tidy: FILES=..., FILES=changed (since main) or all
 	@scripts/setup.sh lint
-	@scripts/lint.sh $(BUILD) $(FILES)
+	@JOBS=$(JOBS) scripts/lint.sh $(BUILD) $(FILES)
+
+analyze: build  ## clang's static analyzer, on the same FILES
+	@scripts/setup.sh lint
+	@JOBS=$(JOBS) scripts/lint.sh $(BUILD) --analyze $(FILES)
 
 format: .venv/.ready  ## format the C++ sources
 	@git ls-files '*.cc' '*.h' | xargs .venv/bin/clang-format -i

@@ -2,14 +2,20 @@
 # lint.sh BUILD [FILE...]: clang-format on the files given (all of ours by default), clang-tidy on the .cc among them.
 # lint.sh BUILD changed: on what differs from main (BASE=... for another branch); a header is checked through the sources
 #   that include it, three at most.
+# lint.sh BUILD --analyze [FILE...]: clang's static analyzer, and nothing else, on the .cc among them; changed works here too.
 # lint.sh --format [FILE...]: clang-format alone.
 #
-# BUILD may be a g++ build. All sources without the analyzer, CHECKS='-clang-analyzer-*', take about 12 minutes of one
-# core; the analyzer adds 4 to 8 seconds a source. JOBS=... sets how many batches go at a time.
+# BUILD may be a g++ build. JOBS=... sets how many batches go at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 shift
+analyzer='-*,clang-analyzer-core.*,clang-analyzer-cplusplus.*'
+export CHECKS=${CHECKS:--clang-analyzer-*}
+if [ "${1:-}" = --analyze ]; then
+  CHECKS=$analyzer
+  shift
+fi
 files=("$@")
 if [ "${files[*]}" = changed ]; then
   base=$(git merge-base HEAD "${BASE:-main}")
@@ -19,7 +25,9 @@ if [ "${files[*]}" = changed ]; then
 elif [ ${#files[@]} -eq 0 ]; then
   mapfile -t files < <(git ls-files '*.cc' '*.h' ':!cmake')
 fi
-"${CLANG_FORMAT:-.venv/bin/clang-format}" --dry-run --Werror "${files[@]}"
+if [ "$CHECKS" != "$analyzer" ]; then
+  "${CLANG_FORMAT:-.venv/bin/clang-format}" --dry-run --Werror "${files[@]}"
+fi
 [ "$build" != --format ] || exit 0
 
 checked=()

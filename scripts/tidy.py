@@ -5,6 +5,7 @@ Most of clang-tidy's time on one source goes into the headers it includes. So so
 to 24, and checked as one. Names that two of them keep to themselves get a number; a source that still does not go with
 those before it waits for the next round. Environment: JOBS (how many at a time), CHECKS (added to those of .clang-tidy).
 """
+import itertools
 import json
 import os
 import platform
@@ -12,16 +13,21 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 
 AT_ONCE = 24
 GCC_ONLY = {"-fno-tree-pre", "-Winvalid-pch"}
-# A SIMD kernel is parsed once, for AVX2, and not once for each target. The analyzer would take minutes over it.
+# A SIMD kernel is parsed once, for AVX2, and not once for each target.
 SIMD = ["-DHWY_COMPILE_ONLY_STATIC"]
 if platform.machine() == "x86_64":
     SIMD += ["-march=haswell", "-maes", "-mpclmul"]
+# States that the analyzer visits in one function. Its own limit, three times this, finds the same and takes three times as
+# long: it is the functions with a switch over the element types that come to it.
+ANALYZER = ["-Xclang", "-analyzer-config", "-Xclang", "max-nodes=75000"]
 CLASH = re.compile(r"redefinition of (?:enumerator )?'(?:\w+::)*(\w+)'|'(?:\w+::)*(\w+)' is ambiguous"
                    r"|redefinition with different types \('\w+")
 
@@ -88,12 +94,14 @@ class Batch:
         return dropped
 
     def check(self):
-        checks = [c for c in (os.environ.get("CHECKS"), "-clang-analyzer-*" if self.simd else None) if c]
+        checks = os.environ.get("CHECKS")
         run = subprocess.run(["clang-tidy", "--quiet", "--config-file=.clang-tidy", "--warnings-as-errors=*",
-                              *(["--checks=" + ",".join(checks)] if checks else []), self.path, "--", *self.flags],
+                              *(["--checks=" + checks] if checks else []), self.path, "--", *self.flags, *ANALYZER],
                              capture_output=True, text=True)
         text = re.sub(rf"{re.escape(self.path)}:(\d+)", lambda m: "{}:{}".format(*self.where(int(m[1]))), run.stdout)
-        return run.returncode, text if text or not run.returncode else run.stderr
+        if run.returncode and not text:
+            text = f"{self.files[0]}:1:1: error: clang-tidy ends with {run.returncode}\n{run.stderr}"
+        return run.returncode, text, run.returncode < 0
 
 
 def main():
@@ -106,10 +114,10 @@ def main():
             # Highway's dispatch works on one source.
             alone = entry["file"] if "foreach_target.h" in Path(entry["file"]).read_text() else ""
             groups.setdefault((flags_of(entry), alone), []).append(entry["file"])
-    folder = Path(build, "tidy").resolve()
-    folder.mkdir(exist_ok=True)
+    scratch = TemporaryDirectory(dir=Path(build).resolve(), prefix="tidy_")
+    folder = Path(scratch.name)
     count = sum(map(len, groups.values()))
-    made = iter(range(count + 1))
+    made = itertools.count()
     lock, seen = Lock(), set()
 
     def work(flags, files):
@@ -117,7 +125,12 @@ def main():
         while files:
             batch = Batch(str(folder / f"joined_{next(made)}.cc"), flags, files)
             files = batch.settle()
-            code, text = batch.check()
+            start = time.monotonic()
+            code, text, crashed = batch.check()
+            if crashed and len(batch.files) > 1:  # Halves find the source over which it does.
+                half = len(batch.files) // 2
+                failed |= work(flags, batch.files[:half]) | work(flags, batch.files[half:])
+                continue
             failed |= code != 0
             with lock:
                 # A finding in a header comes with every batch that includes it.
@@ -125,7 +138,8 @@ def main():
                     if finding and finding not in seen:
                         print(finding.replace(f"{Path.cwd()}/", ""))
                     seen.add(finding)
-                print(f"  {len(batch.files)} sources: {'findings' if code else 'clean'}", flush=True)
+                print(f"  {len(batch.files)} sources, {time.monotonic() - start:.0f} s: {'findings' if code else 'clean'}",
+                      flush=True)
         return failed
 
     parts = [(flags, files[i:i + AT_ONCE]) for (flags, _), files in groups.items() for i in range(0, len(files), AT_ONCE)]

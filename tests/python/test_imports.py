@@ -50,5 +50,5 @@ def test_import_order(order, model):
         if not importlib.util.find_spec(name):
             pytest.skip(f"{name} is not installed")
     program = PROGRAM.format(imports=", ".join(order), order=order, model=model)
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=900)
     assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
