@@ -22,6 +22,10 @@ class MatMulInteger final : public Kernel {
   }
   void shapes(ShapeContext& c) const override {
     MatMulDims d = MatMulDims::of(c.node(), c.in(0), c.in(1));
+    if (c.has(a_zero_) && !fits_lines(c.in(a_zero_), d.a_batch.size(), d.m))
+      c.refuse("a_zero_point of shape ", c.in(a_zero_), " for ", c.in(0));
+    if (c.has(a_zero_ + 1) && !fits_lines(c.in(a_zero_ + 1), d.b_batch.size(), d.n))
+      c.refuse("b_zero_point of shape ", c.in(a_zero_ + 1), " for ", c.in(1));
     if (to_float_) {
       if (!fits_lines(c.in(2), d.a_batch.size(), d.m)) c.refuse("a_scale of shape ", c.in(2), " for ", c.in(0));
       if (!fits_lines(c.in(3), d.b_batch.size(), d.n)) c.refuse("b_scale of shape ", c.in(3), " for ", c.in(1));

@@ -59,9 +59,9 @@ class MatMulInteger final : public Kernel {
       g.scale_stride = c.in(3).size() == 1 ? 0 : 1;
       g.bias = c.data<float>(6);
     }
-    // Zero points of one matrix serve every matrix of a batch.
+    // Zero points of one matrix serve every matrix of a batch; shapes() has compared their number with the rows.
     const int64_t zeros = c.has(a_zero_) ? c.in(a_zero_).size() : 1;
-    const int64_t parts = zeros == 1 || zeros == g.m ? 1 : g.m / zeros;
+    const int64_t parts = zeros > 1 && zeros < g.m ? g.m / zeros : 1;
     g.m /= parts;
     g.a_zero = c.has(a_zero_) ? c.in(a_zero_).data : nullptr;
     g.a_zero_stride = zeros == 1 ? 0 : 1;
