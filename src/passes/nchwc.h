@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <numeric>
 
 #include "base/shape.h"
 #include "kernels/conv.h"
@@ -11,8 +10,8 @@ namespace epona {
 /// 0 when that takes more groups than there are.
 inline int64_t merged_groups(int64_t in_channels, int64_t out_channels, int64_t groups) {
   const int64_t in = in_channels / groups, out = out_channels / groups;
-  const int64_t merged = std::lcm(kChannelBlock / std::gcd<int64_t>(in, kChannelBlock),
-                                  kChannelBlock / std::gcd<int64_t>(out, kChannelBlock));
+  int64_t merged = 1;
+  while (in * merged % kChannelBlock != 0 || out * merged % kChannelBlock != 0) merged *= 2;  // 16 at most
   return groups % merged == 0 ? merged : 0;
 }
 

@@ -108,9 +108,9 @@ class Attention final : public Kernel {
 
   void check_mask(const ShapeContext& c, const Shape& mask, const Sizes& s) const {
     const int64_t full[4] = {s.batch, s.q_heads, s.q_len, s.total};
-    bool fits = mask.rank() >= 1 && mask.rank() <= 4 && mask.back() <= s.total;
-    for (int d = 2; fits && d <= mask.rank(); ++d)
-      fits = mask[mask.rank() - d] == 1 || mask[mask.rank() - d] == full[4 - d];
+    const int rank = mask.rank();
+    bool fits = rank >= 1 && rank <= 4 && mask.back() <= s.total;
+    for (int d = 2; fits && d <= rank; ++d) fits = mask[rank - d] == 1 || mask[rank - d] == full[4 - d];
     if (fits && !pads_mask_) fits = mask.back() == 1 || mask.back() == s.total;  // opset 23: plain broadcasting
     if (!fits)
       c.refuse("attn_mask of shape ", mask, " does not broadcast to ", Shape{full[0], full[1], full[2], full[3]});

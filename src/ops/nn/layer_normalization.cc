@@ -62,7 +62,7 @@ class LayerNorm final : public Kernel {
     Shape shape, x;
 
     Parameter(const T* elements, const Shape* p, const Shape& x_shape, int axis) : data(elements) {
-      if (!data) return;
+      if (!p) return;  // absent
       bool is_row = p->rank() >= x_shape.rank() - axis;
       for (int d = 1; d <= p->rank(); ++d)
         is_row = is_row && (*p)[p->rank() - d] == (d <= x_shape.rank() - axis ? x_shape[x_shape.rank() - d] : 1);
