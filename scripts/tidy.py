@@ -25,8 +25,8 @@ GCC_ONLY = {"-fno-tree-pre", "-Winvalid-pch"}
 SIMD = ["-DHWY_COMPILE_ONLY_STATIC"]
 if platform.machine() == "x86_64":
     SIMD += ["-march=haswell", "-maes", "-mpclmul"]
-# States that the analyzer visits in one function. Its own limit, three times this, finds the same and takes three times as
-# long: it is the functions with a switch over the element types that come to it.
+# States that the analyzer visits in one function. Its own limit, three times this, takes up to three times as long: the
+# functions with a switch over the element types come to it.
 ANALYZER = ["-Xclang", "-analyzer-config", "-Xclang", "max-nodes=75000"]
 CLASH = re.compile(r"redefinition of (?:enumerator )?'(?:\w+::)*(\w+)'|'(?:\w+::)*(\w+)' is ambiguous"
                    r"|redefinition with different types \('\w+")
