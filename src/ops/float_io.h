@@ -46,4 +46,21 @@ class FloatIo {
   } outs_[kOutputs];
 };
 
+/// A kernel written once, as compute<T>(), for float and double: input 0 says which of them runs. 16-bit floats are
+/// computed in float (see FloatIo); other types are refused.
+template <class Derived>
+class FloatKernel : public Kernel {
+ public:
+  explicit FloatKernel(const NodeInfo& info) {
+    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+  }
+  void run(const RunContext& c) const final {
+    const auto& kernel = static_cast<const Derived&>(*this);
+    if (c.in(0).type == DataType::float64)
+      kernel.template compute<double>(c);
+    else
+      kernel.template compute<float>(c);
+  }
+};
+
 }  // namespace epona

@@ -37,11 +37,9 @@ class BiasAdd final : public Kernel {
 
 /// BiasSoftmax: softmax over the dims from axis on, of data + bias. The bias lacks the dims that it broadcasts over:
 /// those between (is_inner_broadcast) or before.
-class BiasSoftmax final : public Kernel {
+class BiasSoftmax final : public FloatKernel<BiasSoftmax> {
  public:
-  explicit BiasSoftmax(const NodeInfo& info) : axis_(info.attr("axis", 1)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
-  }
+  explicit BiasSoftmax(const NodeInfo& info) : FloatKernel(info), axis_(info.attr("axis", 1)) {}
   void shapes(ShapeContext& c) const override {
     const Shape& x = c.in(0);
     if (axis_ < -x.rank() || axis_ >= x.rank()) c.refuse("axis ", axis_, " is out of range for input of shape ", x);
@@ -49,14 +47,9 @@ class BiasSoftmax final : public Kernel {
     c.workspace(FloatIo::bytes(c, {x}));
     c.out(0, x);
   }
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
 
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

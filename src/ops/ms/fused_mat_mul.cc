@@ -34,16 +34,15 @@ struct Operand {
 };
 
 /// FusedMatMul and TransposeMatMul: alpha times numpy.matmul of the operands, transposed on the way.
-class FusedMatMul final : public Kernel {
+class FusedMatMul final : public FloatKernel<FusedMatMul> {
  public:
   explicit FusedMatMul(const NodeInfo& info)
-      : alpha_(info.attr("alpha", 1.0f)),
+      : FloatKernel(info),
+        alpha_(info.attr("alpha", 1.0f)),
         trans_a_(info.attr("transA", 0) != 0),
         trans_b_(info.attr("transB", 0) != 0),
         batch_a_(info.attr("transBatchA", 0) != 0),
-        batch_b_(info.attr("transBatchB", 0) != 0) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
-  }
+        batch_b_(info.attr("transBatchB", 0) != 0) {}
 
   void shapes(ShapeContext& c) const override {
     const MatMulDims dims = MatMulDims::of(c.node(), left(c.in(0)).shape, right(c.in(1)).shape);
@@ -51,14 +50,8 @@ class FusedMatMul final : public Kernel {
     c.out(0, dims.out);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   Operand left(const Shape& s) const { return {s, trans_a_, batch_a_}; }
   Operand right(const Shape& s) const { return {s, trans_b_, batch_b_}; }
 

@@ -8,10 +8,9 @@ namespace epona {
 namespace {
 
 /// Gelu, BiasGelu, FastGelu, QuickGelu of com.microsoft: f(x + bias), the bias along the last dim.
-class MsGelu final : public Kernel {
+class MsGelu final : public FloatKernel<MsGelu> {
  public:
-  explicit MsGelu(const NodeInfo& info) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+  explicit MsGelu(const NodeInfo& info) : FloatKernel(info) {
     const std::string& op = info.node().op;
     f_ = op == "FastGelu"    ? Activation::gelu_tanh()
          : op == "QuickGelu" ? Activation::silu(info.attr("alpha", 1.702f))
@@ -26,14 +25,8 @@ class MsGelu final : public Kernel {
     c.out(0, x);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

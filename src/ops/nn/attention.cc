@@ -12,10 +12,11 @@ enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
 
 /// Attention: scaled dot-product attention with grouped heads, a cache inside or outside, masks, a sliding window,
 /// soft cap and a copy of the scores.
-class Attention final : public Kernel {
+class Attention final : public FloatKernel<Attention> {
  public:
   explicit Attention(const NodeInfo& info)
-      : q_heads_(info.attr("q_num_heads", 0)),
+      : FloatKernel(info),
+        q_heads_(info.attr("q_num_heads", 0)),
         kv_heads_(info.attr("kv_num_heads", 0)),
         left_(info.attr("left_window_size", -1)),
         right_(info.attr("right_window_size", -1)),
@@ -25,7 +26,6 @@ class Attention final : public Kernel {
         default_scale_(!info.has_attr("scale")),
         causal_(info.attr("is_causal", 0) != 0),
         pads_mask_(info.opset() >= 24) {
-    if (!is_float(info.in_type(kQ))) info.refuse(Code::not_implemented, "type ", info.in_type(kQ));
     if (info.has(kPastKey) != info.has(kPastValue))
       info.refuse(Code::invalid_graph, "past_key and past_value should be given together");
     if (info.has(kNonpad) && info.has(kPastKey))
@@ -51,14 +51,8 @@ class Attention final : public Kernel {
     c.out(3, std::move(qk));
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(kQ).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   struct Sizes {
     bool flat;  // {batch, rows, heads * size} rather than {batch, heads, rows, size}
     int64_t batch, q_heads, kv_heads, q_len, kv_len, past, total, head, v_head;

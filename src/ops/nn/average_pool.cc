@@ -9,10 +9,9 @@ namespace epona {
 namespace {
 
 /// AveragePool and LpPool: a sum over the window, then a division by the number of cells or a root.
-class SumPool final : public Kernel {
+class SumPool final : public FloatKernel<SumPool> {
  public:
-  explicit SumPool(const NodeInfo& info) : window_(info), lp_(info.node().op == "LpPool") {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+  explicit SumPool(const NodeInfo& info) : FloatKernel(info), window_(info), lp_(info.node().op == "LpPool") {
     include_pad_ = info.attr("count_include_pad", 0) != 0;
     if (lp_) p_ = info.opset() == 1 ? info.attr("p", 2.0f) : static_cast<float>(info.attr("p", 2));
   }
@@ -26,14 +25,8 @@ class SumPool final : public Kernel {
     c.out(0, std::move(y));
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

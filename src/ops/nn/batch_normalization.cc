@@ -9,13 +9,13 @@ namespace {
 
 /// BatchNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias, per channel. In training mode mean and variance
 /// are those of the batch, and the running ones are updated.
-class BatchNormalization final : public Kernel {
+class BatchNormalization final : public FloatKernel<BatchNormalization> {
  public:
   explicit BatchNormalization(const NodeInfo& info)
-      : epsilon_(info.attr("epsilon", 1e-5f)),
+      : FloatKernel(info),
+        epsilon_(info.attr("epsilon", 1e-5f)),
         momentum_(info.attr("momentum", 0.9f)),
         spatial_(info.attr("spatial", 1) != 0) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     training_ = info.opset() >= 14 && info.attr("training_mode", 0) != 0;
     if (!training_)
       for (int o = 1; o < info.outputs(); ++o)
@@ -38,14 +38,8 @@ class BatchNormalization final : public Kernel {
     c.out(2, c.in(4));
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   int64_t channels_of(const Shape& x) const {
     if (!spatial_) return x.size(1, x.rank());
     return x.rank() > 1 ? x[1] : 1;

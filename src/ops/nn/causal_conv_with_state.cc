@@ -9,10 +9,9 @@ namespace {
 
 /// CausalConvWithState: a depthwise convolution over time whose left padding is the end of the sequence before (or
 /// zeros); output 1 is what the next call needs.
-class CausalConvWithState final : public Kernel {
+class CausalConvWithState final : public FloatKernel<CausalConvWithState> {
  public:
-  explicit CausalConvWithState(const NodeInfo& info) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+  explicit CausalConvWithState(const NodeInfo& info) : FloatKernel(info) {
     const std::string activation = info.attr("activation", "none");
     silu_ = activation == "silu" || activation == "swish";
     if (!silu_ && activation != "none") info.refuse(Code::invalid_graph, "activation is \"", activation, "\"");
@@ -30,14 +29,8 @@ class CausalConvWithState final : public Kernel {
     c.out(1, state);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

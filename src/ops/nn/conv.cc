@@ -10,10 +10,9 @@ namespace {
 
 /// Conv: Y[n,m,o] = B[m] + sum over c, k of X[n,c,o*stride+k*dilation-pad] * W[m,c,k], any rank, any groups.
 /// FusedConv of com.microsoft adds input 3 and applies an activation.
-class Conv final : public Kernel {
+class Conv final : public FloatKernel<Conv> {
  public:
-  explicit Conv(const NodeInfo& info) : window_(info), group_(info.attr("group", 1)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+  explicit Conv(const NodeInfo& info) : FloatKernel(info), window_(info), group_(info.attr("group", 1)) {
     if (group_ < 1) info.refuse(Code::invalid_graph, "group is ", group_);
     if (info.node().op != "FusedConv") return;
     activation_ = fused_activation(info, info.floats("activation_params"));
@@ -39,14 +38,8 @@ class Conv final : public Kernel {
     c.out(0, std::move(y));
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

@@ -7,11 +7,9 @@
 namespace epona {
 namespace {
 
-class ConvTranspose final : public Kernel {
+class ConvTranspose final : public FloatKernel<ConvTranspose> {
  public:
-  explicit ConvTranspose(const NodeInfo& info) : window_(info) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
-  }
+  explicit ConvTranspose(const NodeInfo& info) : FloatKernel(info), window_(info) {}
 
   void shapes(ShapeContext& c) const override {
     const Shape &x = c.in(0), &w = c.in(1);
@@ -31,14 +29,8 @@ class ConvTranspose final : public Kernel {
     c.out(0, std::move(y));
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

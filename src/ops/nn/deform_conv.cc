@@ -10,11 +10,10 @@ namespace {
 
 /// DeformConv in two dims: a convolution whose taps are read at their place plus an offset, bilinearly, zero outside,
 /// and multiplied by a mask.
-class DeformConv final : public Kernel {
+class DeformConv final : public FloatKernel<DeformConv> {
  public:
   explicit DeformConv(const NodeInfo& info)
-      : window_(info), group_(info.attr("group", 1)), offset_group_(info.attr("offset_group", 1)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+      : FloatKernel(info), window_(info), group_(info.attr("group", 1)), offset_group_(info.attr("offset_group", 1)) {
     if (group_ < 1 || offset_group_ < 1) info.refuse(Code::invalid_graph, "group or offset_group");
   }
 
@@ -43,14 +42,8 @@ class DeformConv final : public Kernel {
     c.out(0, y);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     const Shape &xs = c.in(0).shape, &ws = c.in(1).shape;

@@ -8,12 +8,11 @@ namespace epona {
 namespace {
 
 /// GlobalAveragePool, GlobalMaxPool, GlobalLpPool: one result for every plane of {N, C, spatial dims}.
-class GlobalPool final : public Kernel {
+class GlobalPool final : public FloatKernel<GlobalPool> {
  public:
   enum Kind { average, max, lp };
 
-  explicit GlobalPool(const NodeInfo& info) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+  explicit GlobalPool(const NodeInfo& info) : FloatKernel(info) {
     const std::string& op = info.node().op;
     kind_ = op == "GlobalAveragePool" ? average : op == "GlobalMaxPool" ? max : lp;
     if (kind_ == lp) p_ = info.opset() == 1 ? info.attr("p", 2.0f) : static_cast<float>(info.attr("p", 2));
@@ -27,14 +26,8 @@ class GlobalPool final : public Kernel {
     c.out(0, std::move(y));
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

@@ -9,11 +9,10 @@ namespace {
 
 /// GroupNormalization and InstanceNormalization (a group for every channel): mean 0 and variance 1 over each group of
 /// channels of each sample, then scale and bias.
-class GroupNormalization final : public Kernel {
+class GroupNormalization final : public FloatKernel<GroupNormalization> {
  public:
   explicit GroupNormalization(const NodeInfo& info)
-      : epsilon_(info.attr("epsilon", 1e-5f)), instance_(info.node().op == "InstanceNormalization") {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+      : FloatKernel(info), epsilon_(info.attr("epsilon", 1e-5f)), instance_(info.node().op == "InstanceNormalization") {
     groups_ = instance_ ? 0 : info.attr("num_groups", 0);
     if (!instance_ && groups_ < 1) info.refuse(Code::invalid_graph, "num_groups is ", groups_);
     // Opset 18 has one scale a group, opset 21 one a channel.
@@ -31,14 +30,8 @@ class GroupNormalization final : public Kernel {
     c.out(0, x);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

@@ -9,14 +9,13 @@ namespace {
 
 /// LayerNormalization, RMSNormalization and onnxruntime's SimplifiedLayerNormalization: every row (the dims from axis
 /// on) is brought to mean 0 and variance 1 (RMS: root mean square 1), then scaled and shifted.
-class LayerNorm final : public Kernel {
+class LayerNorm final : public FloatKernel<LayerNorm> {
  public:
   explicit LayerNorm(const NodeInfo& info)
-      : axis_(info.attr("axis", -1)),
+      : FloatKernel(info),
+        axis_(info.attr("axis", -1)),
         epsilon_(info.attr("epsilon", 1e-5f)),
-        centre_(info.node().op == "LayerNormalization") {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
-  }
+        centre_(info.node().op == "LayerNormalization") {}
 
   void shapes(ShapeContext& c) const override {
     const Shape& x = c.in(0);
@@ -32,14 +31,8 @@ class LayerNorm final : public Kernel {
     c.out(2, std::move(rows));
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   int resolve(const Shape& x) const {
     int64_t axis = axis_ < 0 ? axis_ + x.rank() : axis_;
     return axis < 0 || axis >= x.rank() ? -1 : static_cast<int>(axis);

@@ -12,13 +12,13 @@ enum Input { kQuery, kKey, kValue, kPast, kDecay, kBeta };
 
 /// LinearAttention: a state {key size, value size} per KV head that every token decays (gated rules), corrects (delta
 /// rules), adds its key times value to, and reads with its query.
-class LinearAttention final : public Kernel {
+class LinearAttention final : public FloatKernel<LinearAttention> {
  public:
   explicit LinearAttention(const NodeInfo& info)
-      : q_heads_(info.attr("q_num_heads", 0)),
+      : FloatKernel(info),
+        q_heads_(info.attr("q_num_heads", 0)),
         kv_heads_(info.attr("kv_num_heads", 0)),
         scale_(info.attr("scale", 0.0f)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     if (q_heads_ < 1 || kv_heads_ < 1 || q_heads_ % kv_heads_ != 0)
       info.refuse(Code::invalid_graph, "q_num_heads ", q_heads_, " is not a multiple of kv_num_heads ", kv_heads_);
     const std::string rule = info.attr("update_rule", "gated_delta");
@@ -52,14 +52,8 @@ class LinearAttention final : public Kernel {
     c.out(1, state);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     const Shape& qs = c.in(kQuery).shape;

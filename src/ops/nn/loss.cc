@@ -8,13 +8,13 @@ namespace {
 
 /// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss over {N, C, spatial dims...}: minus the (log-softmaxed) score
 /// of the target class, weighted by class; targets equal to ignore_index count nothing.
-class Loss final : public Kernel {
+class Loss final : public FloatKernel<Loss> {
  public:
   explicit Loss(const NodeInfo& info)
-      : softmax_(info.node().op == "SoftmaxCrossEntropyLoss"),
+      : FloatKernel(info),
+        softmax_(info.node().op == "SoftmaxCrossEntropyLoss"),
         ignores_(info.has_attr("ignore_index")),
         ignored_(info.attr("ignore_index", 0)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     const std::string reduction = info.attr("reduction", "mean");
     if (reduction == "none")
       reduction_ = none;
@@ -42,14 +42,8 @@ class Loss final : public Kernel {
     if (softmax_) c.out(1, x);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   enum { none, mean, sum } reduction_;
 
   template <class T>

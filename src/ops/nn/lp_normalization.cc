@@ -7,10 +7,10 @@ namespace epona {
 namespace {
 
 /// LpNormalization: x divided by its L1 or L2 norm along an axis; a norm of 0 gives 0.
-class LpNormalization final : public Kernel {
+class LpNormalization final : public FloatKernel<LpNormalization> {
  public:
-  explicit LpNormalization(const NodeInfo& info) : axis_(info.attr("axis", -1)), p_(info.attr("p", 2)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
+  explicit LpNormalization(const NodeInfo& info)
+      : FloatKernel(info), axis_(info.attr("axis", -1)), p_(info.attr("p", 2)) {
     if (p_ != 1 && p_ != 2) info.refuse(Code::invalid_graph, "p is ", p_, "; expected 1 or 2");
   }
   void shapes(ShapeContext& c) const override {
@@ -19,14 +19,9 @@ class LpNormalization final : public Kernel {
     c.workspace(FloatIo::bytes(c, {x}));
     c.out(0, x);
   }
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
 
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

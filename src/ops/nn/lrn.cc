@@ -8,14 +8,14 @@ namespace epona {
 namespace {
 
 /// LRN: x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta.
-class Lrn final : public Kernel {
+class Lrn final : public FloatKernel<Lrn> {
  public:
   explicit Lrn(const NodeInfo& info)
-      : size_(info.attr("size", 0)),
+      : FloatKernel(info),
+        size_(info.attr("size", 0)),
         alpha_(info.attr("alpha", 1e-4f)),
         beta_(info.attr("beta", 0.75f)),
         bias_(info.attr("bias", 1.0f)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     if (size_ < 1) info.refuse(Code::invalid_graph, "size is ", size_);
   }
   void shapes(ShapeContext& c) const override {
@@ -24,14 +24,9 @@ class Lrn final : public Kernel {
     c.workspace(FloatIo::bytes(c, {x}));
     c.out(0, x);
   }
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
 
  private:
+  friend FloatKernel;
   template <class T>
   void compute(const RunContext& c) const {
     FloatIo io(c, 0);

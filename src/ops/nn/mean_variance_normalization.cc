@@ -7,11 +7,9 @@ namespace epona {
 namespace {
 
 /// MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over the given axes.
-class MeanVarianceNormalization final : public Kernel {
+class MeanVarianceNormalization final : public FloatKernel<MeanVarianceNormalization> {
  public:
-  explicit MeanVarianceNormalization(const NodeInfo& info) : axes_(info.ints("axes", {0, 2, 3})) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
-  }
+  explicit MeanVarianceNormalization(const NodeInfo& info) : FloatKernel(info), axes_(info.ints("axes", {0, 2, 3})) {}
   void shapes(ShapeContext& c) const override {
     const Shape& x = c.in(0);
     for (int64_t a : axes_)
@@ -19,14 +17,9 @@ class MeanVarianceNormalization final : public Kernel {
     c.workspace(FloatIo::bytes(c, {x}));
     c.out(0, x);
   }
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
 
  private:
+  friend FloatKernel;
   /// Walks the elements of some dims, counted from 0: fn(offset).
   struct Dims {
     Shape sizes, steps;

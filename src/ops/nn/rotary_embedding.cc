@@ -7,15 +7,15 @@ namespace {
 
 /// RotaryEmbedding of the standard (X, cos, sin, position_ids?) and of com.microsoft (input, position_ids, cos, sin):
 /// turns pairs of elements of every head by the angles of the token's position.
-class RotaryEmbedding final : public Kernel {
+class RotaryEmbedding final : public FloatKernel<RotaryEmbedding> {
  public:
   explicit RotaryEmbedding(const NodeInfo& info)
-      : ms_(info.node().domain == "com.microsoft"),
+      : FloatKernel(info),
+        ms_(info.node().domain == "com.microsoft"),
         interleaved_(info.attr("interleaved", 0) != 0),
         heads_(info.attr("num_heads", 0)),
         dim_(info.attr("rotary_embedding_dim", 0)),
         scale_(info.attr("scale", 1.0f)) {
-    if (!is_float(info.in_type(0))) info.refuse(Code::not_implemented, "type ", info.in_type(0));
     if (heads_ < 0 || dim_ < 0 || dim_ % 2) info.refuse(Code::invalid_graph, "num_heads or rotary_embedding_dim");
     if (ms_ && scale_ != 1.0f) info.refuse(Code::not_implemented, "scale other than 1");
     if (ms_ && info.attr("is_packed_batching", 0)) info.refuse(Code::not_implemented, "is_packed_batching");
@@ -41,14 +41,8 @@ class RotaryEmbedding final : public Kernel {
     c.out(0, x);
   }
 
-  void run(const RunContext& c) const override {
-    if (c.in(0).type == DataType::float64)
-      compute<double>(c);
-    else
-      compute<float>(c);
-  }
-
  private:
+  friend FloatKernel;
   struct Sizes {
     int64_t batch, heads, length, head;
     int64_t head_step, row_step;  // elements between heads and between tokens
