@@ -23,8 +23,8 @@ SessionOptions session_options(const Args& args);
 /// --dim name=N. Where no input has the symbol, check_dims throws UsageError.
 std::map<std::string, int64_t> dims_of(const Args& args);
 void check_dims(const std::map<std::string, int64_t>& dims, const std::vector<IoInfo>& inputs);
-/// The same, checked against the inputs of a model file, as overrides of a session's free dimensions.
-std::map<std::string, int64_t> fixed_dims(const Args& args, const std::string& path);
+/// A session of a model file; an override of a dimension that no input has is wrong usage (--dim).
+std::unique_ptr<Session> open_session(const std::string& path, SessionOptions options);
 /// The one positional argument, a model file.
 std::string model_argument(const Args& args);
 

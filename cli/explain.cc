@@ -10,10 +10,10 @@ int command_explain(const std::vector<std::string>& words) {
   Args args = parse(words, session_specs({{"html", true}, {"rows", true}}));
   std::string path = model_argument(args);
   SessionOptions options = session_options(args);
-  options.dim_by_symbol = fixed_dims(args, path);
+  options.dim_by_symbol = dims_of(args);
   auto session = [&] {
     Progress progress("loading " + path);
-    return std::make_unique<Session>(path, options);
+    return open_session(path, options);
   }();
   PlacementReport report = session->placement_report();
   report.model = path;

@@ -11,14 +11,14 @@ int command_optimize(const std::vector<std::string>& words) {
   SessionOptions options = session_options(args);
   // Beyond the standard's own operators a model can be read by Epona only, so that is asked for by name.
   if (!args.has("level")) options.optimization_level = OptLevel::basic;
-  options.dim_by_symbol = fixed_dims(args, args.words[0]);
+  options.dim_by_symbol = dims_of(args);
   options.optimized_model_path = args.words[1];
   Progress progress("optimizing " + args.words[0]);
-  Session session(std::filesystem::path(args.words[0]), options);
+  auto session = open_session(args.words[0], options);
   if (args.has("json")) {
     JsonWriter json;
     json.begin_object().field("output", args.words[1]).key("passes").begin_array();
-    for (const PassRecord& pass : session.passes())
+    for (const PassRecord& pass : session->passes())
       json.begin_object()
           .field("name", pass.name)
           .field("rewrites", pass.rewrites)
@@ -28,7 +28,7 @@ int command_optimize(const std::vector<std::string>& words) {
     std::printf("%s\n", json.text().c_str());
     return 0;
   }
-  for (const PassRecord& pass : session.passes())
+  for (const PassRecord& pass : session->passes())
     if (pass.rewrites > 0)
       std::printf("%-36s %5d rewrites %8.2f ms\n", pass.name.c_str(), pass.rewrites, pass.milliseconds);
   std::printf("written: %s\n", args.words[1].c_str());

@@ -95,16 +95,6 @@ std::map<std::string, int64_t> dims_of(const Args& args) {
   return dims;
 }
 
-std::map<std::string, int64_t> fixed_dims(const Args& args, const std::string& path) {
-  std::map<std::string, int64_t> dims = dims_of(args);
-  if (dims.empty()) return dims;
-  Model model = load_model(std::filesystem::path(path));
-  std::vector<IoInfo> inputs;
-  for (ValueId id : model.graph->inputs) inputs.push_back({model.graph->values[id].name, model.graph->values[id].type});
-  check_dims(dims, inputs);
-  return dims;
-}
-
 void check_dims(const std::map<std::string, int64_t>& dims, const std::vector<IoInfo>& inputs) {
   std::vector<std::string> known;
   for (const IoInfo& input : inputs)
@@ -117,6 +107,15 @@ void check_dims(const std::map<std::string, int64_t>& dims, const std::vector<Io
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw UsageError{cat("--dim: no input has a symbolic dimension '", name, "'; ",
                            known.empty() ? "all of their dimensions are fixed or nameless" : "they have: ", list)};
+}
+
+std::unique_ptr<Session> open_session(const std::string& path, SessionOptions options) {
+  options.refuse_unknown_dims = true;
+  try {
+    return std::make_unique<Session>(std::filesystem::path(path), options);
+  } catch (const UnknownDimension& error) {
+    throw UsageError{cat("--dim: ", error.what())};
+  }
 }
 
 std::string model_argument(const Args& args) {

@@ -94,11 +94,21 @@ class EPONA_API Value {
   }
   static Value view(ElementType type, void* elements, size_t count, std::span<const int64_t> shape);
 
+  /// The same in the memory of a device ("cuda:0"; "cpu" is the host's). Throws, naming what is missing, when this machine
+  /// has none such.
+  static Value allocate(ElementType type, std::span<const int64_t> shape, const std::string& device);
+  /// No elements yet: an output of Session::run that shall be left in the memory of a device.
+  static Value wanted_on(const std::string& device);
+
+  std::string device() const;                 ///< "cpu", "cuda:0"
+  Value to(const std::string& device) const;  ///< this value when it is there, otherwise a copy
+  void assign(const Value& from);             ///< copies the elements of a tensor of the same type and size
+
   Kind kind() const;
   ElementType type() const;                ///< of a tensor
   std::span<const int64_t> shape() const;  ///< of a tensor; valid as long as this Value
   size_t size() const;                     ///< number of elements of a tensor, of items of a sequence or map
-  /// The elements of a tensor; throws when T is not its type.
+  /// The elements of a tensor in host memory; throws when T is not its type.
   template <class T>
   std::span<const T> data() const {
     return {static_cast<const T*>(checked_data(element_type_of<T>)), size()};
@@ -107,7 +117,7 @@ class EPONA_API Value {
   std::span<T> data() {
     return {static_cast<T*>(checked_data(element_type_of<T>)), size()};
   }
-  const void* raw() const;
+  const void* raw() const;  ///< the address, in whatever memory
 
   std::vector<Value> items() const;  ///< of a sequence
   Value keys() const;                ///< of a map: a tensor of int64 or string
@@ -171,7 +181,7 @@ class EPONA_API Session {
     return run(std::span<const Value>(inputs.begin(), inputs.size()));
   }
   /// The same into values of the caller: an output of kind tensor is written in place (its shape must fit), one of kind
-  /// none is made.
+  /// none is made. Values in the memory of a device that the model runs on are read and written there, without a copy.
   void run(std::span<const Value> inputs, std::span<Value> outputs) const;
   /// By name; all outputs.
   std::map<std::string, Value> run(const std::map<std::string, Value>& inputs) const;

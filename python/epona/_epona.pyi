@@ -162,6 +162,11 @@ class SessionOptions:
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
         """Fixes a symbolic dimension of the inputs by its denotation."""
 
+    def set_load_cancellation_flag(self, is_cancel: bool) -> None:
+        """
+        While set, by any thread, sessions that are being made with these options stop with ModelLoadCanceled.
+        """
+
     def config_or(self, arg0: str, arg1: str, /) -> str: ...
 
     def has_providers(self) -> bool: ...
@@ -183,8 +188,6 @@ class SessionOptions:
     register_custom_ops_library = _options.register_custom_ops_library
 
     set_ep_context_data_read_func = _options.set_ep_context_data_read_func
-
-    set_load_cancellation_flag = _options.set_load_cancellation_flag
 
     set_provider_selection_policy = _options.set_provider_selection_policy
 
@@ -254,7 +257,7 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(array: object | None, device: object | None = None) -> OrtValue:
-        """Shares the memory of a numpy array."""
+        """Shares the memory of a numpy array, or copies it to a device."""
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(array: object, onnx_element_type: int) -> OrtValue:
@@ -263,8 +266,10 @@ class OrtValue:
         """
 
     @staticmethod
-    def ortvalue_from_shape_and_onnx_type(shape: Sequence[int], type: int, device: object | None = None) -> OrtValue:
-        """An uninitialised tensor."""
+    def ortvalue_from_shape_and_onnx_type(shape: Sequence[int], type: int, device: object | None = None, session: Session | None = None) -> OrtValue:
+        """
+        An uninitialised tensor; one of a session's device counts in the memory limit of that session.
+        """
 
     @staticmethod
     def ortvalue_from_sequence(items: Sequence) -> OrtValue:
@@ -289,8 +294,10 @@ class OrtValue:
         A capsule of the DLPack protocol; the memory is shared unless copy is True.
         """
 
-    def __dlpack_device__(self) -> tuple:
-        """(1, 0): host memory."""
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """
+        DLPack's numbers of a kind of device and of one of these; (1, 0): host memory.
+        """
 
     def numpy(self) -> object:
         """The value as numpy sees it; tensors share memory."""
@@ -314,6 +321,10 @@ class OrtValue:
     def data_ptr(self) -> int: ...
 
     def device_name(self) -> str: ...
+
+    def device_id(self) -> int: ...
+
+    def synchronize(self) -> None: ...
 
     def tensor_size_in_bytes(self) -> int: ...
 
@@ -402,6 +413,10 @@ class Session:
     @property
     def get_profiling_start_time_ns(self) -> int: ...
 
+    def input_devices(self) -> list: ...
+
+    def output_devices(self) -> list: ...
+
     def creation_times(self) -> list[tuple[str, float]]: ...
 
     def passes(self) -> list: ...
@@ -414,7 +429,7 @@ class Session:
 
     def run(self, output_names: Sequence[str] | None, input_feed: dict, run_options: RunOptions | None = None) -> list: ...
 
-    def run_with_ort_values(self, input_feed: dict, output_names: Sequence[str] | None, run_options: RunOptions | None = None) -> list[OrtValue]: ...
+    def run_with_ort_values(self, input_feed: dict, output_names: Sequence[str] | None, run_options: RunOptions | None = None, devices: Sequence[object] | None = None) -> list[OrtValue]: ...
 
 def isa() -> str:
     """The instruction-set tier in use."""
@@ -429,11 +444,11 @@ class SessionIOBinding:
 
     def bind_input(self, name: str, value: object | None) -> None: ...
 
-    def bind_input_at(self, name: str, element_type: int, shape: Sequence[int], buffer_ptr: int) -> None: ...
+    def bind_input_at(self, name: str, element_type: int, shape: Sequence[int], buffer_ptr: int, device: object | None = None) -> None: ...
 
-    def bind_output(self, name: str) -> None: ...
+    def bind_output(self, name: str, device: object | None = None) -> None: ...
 
-    def bind_output_at(self, name: str, element_type: int, shape: Sequence[int], buffer_ptr: int) -> None: ...
+    def bind_output_at(self, name: str, element_type: int, shape: Sequence[int], buffer_ptr: int, device: object | None = None) -> None: ...
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None: ...
 
@@ -449,11 +464,9 @@ class SessionIOBinding:
 
     def copy_outputs_to_cpu(self) -> list: ...
 
-    def synchronize_inputs(self) -> None:
-        """Nothing is in flight on the host."""
+    def synchronize_inputs(self) -> None: ...
 
-    def synchronize_outputs(self) -> None:
-        """Nothing is in flight on the host."""
+    def synchronize_outputs(self) -> None: ...
 
     def run(self, session: Session, run_options: RunOptions | None = None) -> None: ...
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
+
+from epona import _epona
 
 
 class OrtDeviceVendorId(enum.IntEnum):
@@ -70,6 +73,7 @@ class NativeOrtDevice:
         self._type, self._memory = int(device_type), int(mem_type)
         self._vendor = int(vendor_or_id) if device_id is not None else 0
         self._id = int(vendor_or_id if device_id is None else device_id)
+        self._name = ""
 
     def device_type(self) -> int:
         """The kind: cpu(), gpu(), fpga() or npu()."""
@@ -147,12 +151,15 @@ class OrtDevice:
     @staticmethod
     def make(ort_device_name: str, device_id: int, vendor_id: int | OrtDeviceVendorId = -1) -> OrtDevice:
         """The device of a kind ("cpu", "cuda", "gpu", "npu", ...) with an index."""
-        if ort_device_name not in _NAMES:
+        if ort_device_name not in _NAMES and not _epona._is_device_type(ort_device_name):
             raise Exception(f"Unsupported device type: {ort_device_name}")
-        kind, vendor = _NAMES[ort_device_name]
+        kind, vendor = _NAMES.get(ort_device_name, (1, 0))
         if vendor_id != -1:
             vendor = vendor_id
-        return OrtDevice(NativeOrtDevice(kind, 0, vendor, device_id))
+        native = NativeOrtDevice(kind, 0, vendor, device_id)
+        if ort_device_name != "gpu" or vendor_id == -1:
+            native._name = ort_device_name
+        return OrtDevice(native)
 
     def device_id(self) -> int:
         """The index among devices of the kind."""
@@ -266,8 +273,34 @@ class OrtArenaCfg:
             setattr(self, key, value)
 
 
-def is_host(device_type: str) -> bool:
-    """Whether a device_type argument names host memory; an unknown name is an error."""
-    if device_type.lower() not in _NAMES:
+def device_argument(device_type: str, device_id: int = 0, vendor_id: int = -1) -> tuple[str, int, int] | None:
+    """A device as native functions take it: None for host memory. An unknown name is an error."""
+    name = device_type.lower()
+    if name not in _NAMES and not _epona._is_device_type(name):
         raise Exception(f"Unsupported device type: {device_type}")
-    return device_type.lower() == "cpu"
+    if name == "cpu":
+        return None
+    return name, int(device_id), max(0, int(vendor_id))
+
+
+def describe_device(device: Any) -> tuple[str, int, int]:
+    """The name, index and vendor of an OrtDevice, its native part, or an OrtMemoryInfo."""
+    if isinstance(device, OrtMemoryInfo):
+        kind, vendor, index = int(device._device_type), device._vendor, device._device_id
+    else:
+        native = device._get_c_device() if isinstance(device, OrtDevice) else device
+        if not isinstance(native, NativeOrtDevice):
+            raise TypeError(f"a device must be an OrtDevice, found {type(device)}")
+        if native._name:
+            return native._name, native._id, 0
+        kind, vendor, index = native._type, native._vendor, native._id
+    names = {0: "cpu", 1: "gpu", 3: "npu", 4: "dml"}
+    if kind not in names:
+        raise RuntimeError(f"no provider of Epona works on devices of kind {kind} (FPGA)")
+    return names[kind], index, vendor
+
+
+def kind_of_device(name: str) -> tuple[OrtMemoryInfoDeviceType, int]:
+    """The kind and vendor of the devices of a name."""
+    kind, vendor = _NAMES.get(name, (OrtMemoryInfoDeviceType.GPU, 0))
+    return OrtMemoryInfoDeviceType(kind), int(vendor)

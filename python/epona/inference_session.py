@@ -117,6 +117,9 @@ class InferenceSession(Session):
         """The options this session was made with."""
         return self._sess_options if self._sess_options is not None else _epona.SessionOptions()
 
+    def _fallback(self) -> str:
+        return self._fallback_policy if self._enable_fallback else "forbid"
+
     def disable_fallback(self) -> None:
         """Errors of a provider are raised instead of retried on the next."""
         self._enable_fallback = False

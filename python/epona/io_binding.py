@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from epona import _epona
-from epona.devices import is_host
-from epona.ort_value import OrtValue, OrtValueVector, element_type_number, require_host
+from epona.devices import device_argument
+from epona.ort_value import OrtValue, OrtValueVector, element_type_number
 from epona.sparse_tensor import SparseOrtValue
 
 if TYPE_CHECKING:
@@ -36,12 +36,8 @@ class IOBinding:
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
         """Binds memory at an address. The caller keeps it alive until the last run."""
-        if not is_host(device_type):
-            raise RuntimeError(
-                f"Error when binding input: '{name}' is on {device_type}:{device_id}, and no provider for that device is"
-                " available here"
-            )
-        self._iobinding.bind_input_at(name, element_type_number(element_type), list(shape), buffer_ptr)
+        device = device_argument(device_type, device_id)
+        self._iobinding.bind_input_at(name, element_type_number(element_type), list(shape), buffer_ptr, device)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Binds an OrtValue."""
@@ -60,21 +56,31 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Binds an output to a device, where each run allocates it, or to memory at an address."""
-        host = is_host(device_type)
+        """Binds an output to a device, where each run allocates it, or to memory at an address.
+
+        Where this machine has no such device the result is left in host memory, with a warning, as the session fell back to
+        the CPU; when falling back is forbidden it is an error.
+        """
+        device = device_argument(device_type, device_id)
         if buffer_ptr is None:
-            if not host:
-                warnings.warn(
-                    f"Output '{name}' was bound to {device_type}:{device_id}; no provider for that device is available"
-                    " here, so the result is in host memory.",
-                    stacklevel=2,
-                )
-            self._iobinding.bind_output(name)
+            self._bind_output_to_device(name, device)
             return
         if element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
-        require_host(device_type, device_id)
-        self._iobinding.bind_output_at(name, element_type_number(element_type), list(shape), buffer_ptr)
+        self._iobinding.bind_output_at(name, element_type_number(element_type), list(shape), buffer_ptr, device)
+
+    def _bind_output_to_device(self, name: str, device: tuple[str, int, int] | None) -> None:
+        policy = self._session._fallback()
+        if device is None or policy == "forbid":
+            self._iobinding.bind_output(name, device)
+            return
+        try:
+            _epona._find_device(device)
+        except RuntimeError as error:
+            if policy == "warn":
+                warnings.warn(f"Output '{name}' is left in host memory. {error}", stacklevel=3)
+            device = None
+        self._iobinding.bind_output(name, device)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Binds an output to the memory of an OrtValue, which must have the output's shape in every run."""

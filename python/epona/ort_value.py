@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epona import _epona
-from epona.devices import OrtDeviceVendorId, OrtMemoryInfo, OrtMemoryInfoDeviceType, is_host
+from epona.devices import OrtDeviceVendorId, OrtMemoryInfo, device_argument
 from epona.sparse_tensor import NativeSparseTensor, SparseOrtValue, SparseTensor
 
 _TENSOR_TYPES = {
@@ -57,14 +57,6 @@ def element_type_number(element_type: Any) -> int:
     return _TENSOR_TYPES[name]
 
 
-def require_host(device_type: str, device_id: int) -> None:
-    """Raises for a device whose memory cannot be allocated here."""
-    if not is_host(device_type):
-        raise RuntimeError(
-            f"Can't allocate memory on the device '{device_type}:{device_id}': no provider for it is available here."
-        )
-
-
 class OrtValue:
     """A value in the runtime's memory. Tensors made from numpy share memory with the array."""
 
@@ -96,13 +88,17 @@ class OrtValue:
         device_id: int = 0,
         vendor_id: int | OrtDeviceVendorId = -1,
     ) -> OrtValue:
-        """Wraps an array; on the CPU nothing is copied, so that changes to the array are seen."""
-        require_host(device_type, device_id)
-        return cls(_epona.OrtValue.ortvalue_from_numpy(numpy_obj), numpy_obj)
+        """Wraps an array; on the CPU nothing is copied, so that changes to the array are seen. To the memory of another
+        device it is copied; RuntimeError, saying what is missing, where this machine has no such device."""
+        device = device_argument(device_type, device_id, vendor_id)
+        if device is None:
+            return cls(_epona.OrtValue.ortvalue_from_numpy(numpy_obj), numpy_obj)
+        return cls(_epona.OrtValue.ortvalue_from_numpy(numpy_obj, device))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
-        """Wraps an array whose elements are the bits of another type, as bfloat16 in uint16."""
+        """Wraps an array whose elements are the bits of another type, as bfloat16 in uint16. An array of bytes stands for as
+        many int4, uint4, int2, uint2 or float4 elements as it has, packed at its beginning."""
         return cls(_epona.OrtValue.ortvalue_from_numpy_with_onnx_type(data, onnx_element_type), data)
 
     @classmethod
@@ -115,12 +111,11 @@ class OrtValue:
         vendor_id: int | OrtDeviceVendorId = -1,
         memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
-        """An uninitialised tensor. `element_type` is a numpy type or a number of onnx.TensorProto.DataType."""
-        if memory_info is not None:
-            device_type = "cpu" if memory_info._device_type == OrtMemoryInfoDeviceType.CPU else "gpu"
-        require_host(device_type, device_id)
+        """An uninitialised tensor, also in the memory of a device. `element_type` is a numpy type or a number of
+        onnx.TensorProto.DataType."""
+        device = memory_info if memory_info is not None else device_argument(device_type, device_id, vendor_id)
         number = element_type_number(element_type)
-        return cls(_epona.OrtValue.ortvalue_from_shape_and_onnx_type([int(dim) for dim in shape], number))
+        return cls(_epona.OrtValue.ortvalue_from_shape_and_onnx_type([int(dim) for dim in shape], number, device))
 
     @classmethod
     def ortvalue_from_sequence(cls, items: Sequence[Any]) -> OrtValue:
@@ -190,7 +185,7 @@ class OrtValue:
         return self._ortvalue.to_dlpack()
 
     def numpy(self) -> Any:
-        """The value as numpy sees it: an array sharing this memory, a list, or a dict."""
+        """The value as numpy sees it: an array sharing this memory (a copy of a device's), a list, or a dict."""
         value = self._ortvalue.numpy()
         if self._read_only():
             value.flags.writeable = False
@@ -213,8 +208,12 @@ class OrtValue:
         return self._ortvalue.data_type()
 
     def device_name(self) -> str:
-        """Where the memory is: "cpu"."""
+        """Where the memory is: "cpu", "cuda", ..."""
         return self._ortvalue.device_name()
+
+    def device_id(self) -> int:
+        """The index of that device."""
+        return self._ortvalue.device_id()
 
     def data_ptr(self) -> int:
         """The address of the first element."""

@@ -11,11 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from epona import _epona
-from epona.devices import OrtAllocatorType, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
+from epona.devices import (
+    OrtAllocatorType,
+    OrtDeviceMemoryType,
+    OrtMemoryInfo,
+    describe_device,
+    device_argument,
+    kind_of_device,
+)
 from epona.ep_devices import OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, get_ep_devices
 from epona.io_binding import IOBinding
 from epona.placement import Placement
-from epona.ort_value import OrtValue, OrtValueVector
+from epona.ort_value import OrtValue, OrtValueVector, element_type_number
 from epona.session_options import adapter_feed
 from epona.sparse_tensor import SparseOrtValue
 
@@ -57,9 +64,11 @@ def _call_back(callback: Callable, results: list[Any], user_data: Any, error: st
         )
 
 
-def _host_memory() -> OrtMemoryInfo:
-    kind, memory, allocator = OrtMemoryInfoDeviceType.CPU, OrtDeviceMemoryType.DEFAULT, OrtAllocatorType.ORT_DEVICE_ALLOCATOR
-    return OrtMemoryInfo.create_v2("Cpu", kind, 0, 0, memory, 64, allocator)
+def _memory_of(device: tuple[str, int] | None) -> OrtMemoryInfo:
+    name, index = device or ("cpu", 0)
+    kind, vendor = kind_of_device(name)
+    memory, allocator = OrtDeviceMemoryType.DEFAULT, OrtAllocatorType.ORT_DEVICE_ALLOCATOR
+    return OrtMemoryInfo.create_v2(name.capitalize(), kind, vendor, index, memory, 64, allocator)
 
 
 def _bare_text(error: Exception) -> str:
@@ -152,7 +161,13 @@ class Session:
         """As run(), with native OrtValues in two rows; the results are put into `fetches`."""
         if len(feed_names) != len(feeds):
             raise ValueError(f"run_with_ortvaluevector: {len(feed_names)} names for {len(feeds)} feeds")
-        fetches[:] = self._session.run_with_ort_values(dict(zip(feed_names, feeds)), list(fetch_names), run_options)
+        devices = [None if describe_device(device)[0] == "cpu" else device for device in fetch_devices or ()]
+        feed = dict(zip(feed_names, feeds))
+        fetches[:] = self._session.run_with_ort_values(feed, list(fetch_names), run_options, devices)
+
+    def _fallback(self) -> str:
+        """What may happen where a device or provider is missing: "allow", "warn" or "forbid"."""
+        return "warn"
 
     def io_binding(self) -> IOBinding:
         """An object that holds inputs and outputs of runs."""
@@ -172,8 +187,11 @@ class Session:
         device_id: int = 0,
         vendor_id: int = -1,
     ) -> OrtValue:
-        """An uninitialised tensor on a device of this session."""
-        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+        """An uninitialised tensor on a device; on one of this session it counts in the session's memory limit."""
+        device = device_argument(device_type, device_id, vendor_id)
+        number = element_type_number(element_type)
+        dims = [int(dim) for dim in shape]
+        return OrtValue(_epona.OrtValue.ortvalue_from_shape_and_onnx_type(dims, number, device, self._session))
 
     def get_inputs(self) -> list[_epona.NodeArg]:
         """Inputs that must be fed."""
@@ -193,11 +211,11 @@ class Session:
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         """The memory that inputs are read from."""
-        return [_host_memory() for _ in self.get_inputs()]
+        return [_memory_of(device) for device in self._session.input_devices()]
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
         """The memory that outputs are written to."""
-        return [_host_memory() for _ in self.get_outputs()]
+        return [_memory_of(device) for device in self._session.output_devices()]
 
     def get_input_epdevices(self) -> list[OrtEpDevice]:
         """For each input the device that reads it."""

@@ -12,7 +12,6 @@ from epona import _epona
 from epona.ep_devices import Delegate, OrtEpDevice, OrtExecutionProviderDevicePolicy, choose_devices, set_delegate
 from epona.lora import LoraAdapter
 
-_cancelled: weakref.WeakSet[_epona.SessionOptions] = weakref.WeakSet()
 _adapters: weakref.WeakKeyDictionary[_epona.RunOptions, list[LoraAdapter]] = weakref.WeakKeyDictionary()
 
 
@@ -66,14 +65,6 @@ def set_provider_selection_policy_delegate(self: _epona.SessionOptions, delegate
     set_delegate(self, delegate)
 
 
-def set_load_cancellation_flag(self: _epona.SessionOptions, cancel: bool) -> None:
-    """While set, sessions made with these options stop loading with ModelLoadCanceled."""
-    if cancel:
-        _cancelled.add(self)
-    else:
-        _cancelled.discard(self)
-
-
 def register_custom_ops_library(self: _epona.SessionOptions, path: str) -> None:
     """Not possible yet: such a library calls the C ABI of onnxruntime, which Epona does not have so far."""
     raise _epona.NotImplemented(
@@ -115,11 +106,6 @@ def before_session(given: _epona.SessionOptions | None, used: _epona.SessionOpti
         raise RuntimeError(f"Invalid session log severity level. Not a valid severity value: {used.log_severity_level}")
     if given is None:
         return
-    if given in _cancelled:
-        raise _epona.ModelLoadCanceled(
-            "[ONNXRuntimeError] : 12 : MODEL_LOAD_CANCELED : Model loading was canceled: the load cancellation flag of its"
-            " SessionOptions is set"
-        )
     if used.has_providers():
         return
     for device in choose_devices(given) or ():
@@ -147,7 +133,6 @@ for _function in (
     add_provider_for_devices,
     set_provider_selection_policy,
     set_provider_selection_policy_delegate,
-    set_load_cancellation_flag,
     register_custom_ops_library,
     set_ep_context_data_read_func,
     clear_ep_context_data_read_func,

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/device.h"
 #include "graph/tensor.h"
 #include "session/session.h"
 
@@ -20,6 +21,12 @@ void bind_ort_value(nb::module_& m);
 void bind_session(nb::module_& m);
 void bind_io_binding(nb::module_& m);
 void bind_providers(nb::module_& m);
+/// Lets TypeErrors of the functions bound so far name the argument that does not fit.
+void explain_argument_errors(nb::module_& m);
+
+/// Runs the model without the GIL; signals are handled while it goes on (Ctrl-C raises KeyboardInterrupt).
+void run_without_gil(const Session& session, std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
+                     const RunOptions* options);
 
 /// A Python warning for each provider that a run has left since `before`.
 void warn_of_left_providers(const Session& session, const Executable& before);
@@ -33,10 +40,19 @@ struct UnfitArray : std::runtime_error {
 Tensor tensor_from_array(nb::handle array);
 /// An ndarray that takes over the tensor's memory.
 nb::object tensor_to_python(const Tensor& tensor);
+/// An element type by its number in onnx.TensorProto.DataType.
+DataType checked_type(int number);
+/// Memory that the caller keeps alive, at an address in the host's memory or a device's.
+Tensor tensor_at(int type, const std::vector<int64_t>& shape, uintptr_t address, std::shared_ptr<Device> device = {});
 /// The numpy name of an element type; "object" where numpy has none.
 const char* numpy_name(DataType type);
 /// The numpy dtype of an element type, of ml_dtypes where numpy has none.
 nb::object numpy_dtype(DataType type);
+/// The device that a Python argument names: None (the host), a (device_type, device_id) or (device_type, device_id,
+/// vendor) tuple, or an OrtDevice. RuntimeError, saying what is missing, where this machine has none.
+std::shared_ptr<Device> device_from_python(nb::handle object);
+void bind_devices(nb::module_& m);
+
 /// Keeps a Python object until the last copy is gone, on whatever thread.
 std::shared_ptr<void> keep_object(nb::object object);
 

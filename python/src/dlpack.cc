@@ -60,13 +60,19 @@ bool row_major(const nb::ndarray<nb::ro>& array) {
 }  // namespace
 
 nb::object tensor_to_dlpack(const Tensor& tensor) {
+  if (tensor.device && tensor.device->dlpack_type() == 0)
+    throw nb::buffer_error(
+        cat("this OrtValue is in the memory of ", tensor.device->name(), ", which DLPack has no name for: use numpy()")
+            .c_str());
   for (const Row& row : kRows) {
     if (row.type != tensor.type) continue;
     std::vector<size_t> dims(tensor.shape.begin(), tensor.shape.end());
     auto* owner = new std::shared_ptr<void>(tensor.owner);
     nb::capsule capsule(owner, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<void>*>(pointer); });
     nb::dlpack::dtype dtype{static_cast<uint8_t>(row.code), static_cast<uint8_t>(row.bits), 1};
-    return nb::cast(nb::ndarray<>(tensor.data, dims.size(), dims.data(), capsule, nullptr, dtype));
+    int device = tensor.device ? tensor.device->dlpack_type() : nb::device::cpu::value;
+    int id = tensor.device ? tensor.device->id() : 0;
+    return nb::cast(nb::ndarray<>(tensor.data, dims.size(), dims.data(), capsule, nullptr, dtype, device, id));
   }
   throw std::runtime_error(cat("DLPack has no element type for tensor(", tensor.type, "): use numpy()"));
 }

@@ -2,7 +2,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "binding.h"
 #include "session/check_value.h"
@@ -36,13 +35,13 @@ class IoBinding {
     given_[at] = 1;
   }
 
-  /// `value` has memory, or is of kind none: the run allocates.
-  void bind_output(const std::string& name, RuntimeValue value) {
+  /// `value` has memory, or is of kind none: the run allocates, on `device` if there is one.
+  void bind_output(const std::string& name, RuntimeValue value, std::shared_ptr<Device> device = nullptr) {
     check_idle();
     size_t at = find(outputs_info_, name, "output");
     if (value.kind != RuntimeValue::Kind::none) check_output(outputs_info_[at], value);
     bool fixed = value.kind == RuntimeValue::Kind::tensor && value.tensor.data;
-    Output output{at, fixed, std::move(value)};
+    Output output{at, fixed, std::move(value), std::move(device)};
     auto same = std::find_if(outputs_.begin(), outputs_.end(), [&](const Output& o) { return o.position == at; });
     if (same == outputs_.end())
       outputs_.push_back(std::move(output));
@@ -58,6 +57,16 @@ class IoBinding {
   void clear_outputs() {
     check_idle();
     outputs_.clear();
+  }
+
+  static void synchronize(const RuntimeValue& value) {
+    if (value.tensor.device) value.tensor.device->synchronize();
+  }
+  void synchronize_inputs() const {
+    for (const RuntimeValue& value : inputs_) synchronize(value);
+  }
+  void synchronize_outputs() const {
+    for (const Output& output : outputs_) synchronize(output.value);
   }
 
   std::vector<RuntimeValue> output_values() const {
@@ -84,11 +93,15 @@ class IoBinding {
     std::vector<RuntimeValue> results(outputs_info_.size());
     std::vector<Output*> aside;  // their memory overlaps an input's: written when the run is over
     for (Output& output : outputs_) {
-      if (!output.fixed) continue;
-      if (overlaps_input(output.value.tensor))
+      RuntimeValue& result = results[output.position];
+      if (!output.fixed) {
+        if (output.device) result = Tensor::wanted_on(*output.device);
+      } else if (overlaps_input(output.value.tensor)) {
         aside.push_back(&output);
-      else
-        results[output.position] = output.value;
+        if (Device* device = output.value.tensor.device) result = Tensor::wanted_on(*device);
+      } else {
+        result = output.value;
+      }
     }
     auto before = session.executable();
     struct Busy {
@@ -97,8 +110,7 @@ class IoBinding {
       ~Busy() { flag = false; }
     } busy(running_);
     try {
-      nb::gil_scoped_release release;
-      session.run_positional(inputs_, results, options);
+      run_without_gil(session, inputs_, results, options);
       for (Output* output : aside) copy_into(*output, results[output->position]);
     } catch (const Error& error) {
       throw std::runtime_error(cat("Error in execution: ", error.what()));
@@ -111,8 +123,9 @@ class IoBinding {
  private:
   struct Output {
     size_t position;
-    bool fixed;          ///< bound to memory
-    RuntimeValue value;  ///< that memory, or the last result
+    bool fixed;                      ///< bound to memory
+    RuntimeValue value;              ///< that memory, or the last result
+    std::shared_ptr<Device> device;  ///< not fixed: where results shall be left; null: in the host's memory
   };
 
   /// The GIL is not held while a model runs; what is bound must stay as it is meanwhile.
@@ -148,6 +161,8 @@ class IoBinding {
     auto* end = begin + output.bytes();
     for (const RuntimeValue& input : inputs_) {
       if (input.kind != RuntimeValue::Kind::tensor || !input.tensor.data) continue;
+      const Device *mine = output.device, *theirs = input.tensor.device;
+      if (mine != theirs && !(mine && theirs && mine->same_memory(*theirs))) continue;
       auto* from = static_cast<const std::byte*>(input.tensor.data);
       if (from < end && begin < from + input.tensor.bytes()) return true;
     }
@@ -160,10 +175,7 @@ class IoBinding {
         !(result.tensor.shape == to.shape))
       fail(Code::invalid_argument, "Got invalid dimensions for output: ", outputs_info_[output.position].name,
            " Got: ", to.shape, " Expected: ", result.tensor.shape);
-    if (to.type == DataType::string)
-      std::copy_n(result.tensor.as<std::string>(), to.size(), to.as<std::string>());
-    else if (size_t bytes = to.bytes())
-      std::memcpy(to.data, result.tensor.data, bytes);
+    to.assign(result.tensor);
   }
 
   std::vector<IoInfo> inputs_info_, outputs_info_;
@@ -173,21 +185,6 @@ class IoBinding {
   std::vector<Output> outputs_;
   bool running_ = false;  ///< guarded by the GIL
 };
-
-/// Somebody else's memory. Its owner answers for its lifetime and size.
-Tensor tensor_at(int type, const std::vector<int64_t>& shape, uintptr_t address) {
-  if (type <= 0 || type > static_cast<int>(DataType::int2))
-    throw std::runtime_error(cat("tensor type ", type, " is not supported"));
-  Tensor tensor;
-  tensor.type = static_cast<DataType>(type);
-  if (tensor.type == DataType::string) throw std::runtime_error("strings cannot be bound by address: use an OrtValue");
-  for (int64_t dim : shape)
-    if (dim < 0) throw std::runtime_error(cat("a tensor cannot have the dimension ", dim));
-  tensor.shape = Shape(shape);
-  if (!address && tensor.size()) throw std::runtime_error("Pointer to data memory is not valid: it is null");
-  tensor.data = reinterpret_cast<void*>(address);
-  return tensor;
-}
 
 }  // namespace
 
@@ -202,18 +199,22 @@ void bind_io_binding(nb::module_& m) {
           nb::arg("name"), nb::arg("value").none())
       .def(
           "bind_input_at",
-          [](IoBinding& b, const std::string& name, int type, const std::vector<int64_t>& shape, uintptr_t address) {
-            b.bind_input(name, tensor_at(type, shape, address));
-          },
-          nb::arg("name"), nb::arg("element_type"), nb::arg("shape"), nb::arg("buffer_ptr"))
+          [](IoBinding& b, const std::string& name, int type, const std::vector<int64_t>& shape, uintptr_t address,
+             nb::handle device) { b.bind_input(name, tensor_at(type, shape, address, device_from_python(device))); },
+          nb::arg("name"), nb::arg("element_type"), nb::arg("shape"), nb::arg("buffer_ptr"),
+          nb::arg("device").none() = nb::none())
       .def(
-          "bind_output", [](IoBinding& b, const std::string& name) { b.bind_output(name, {}); }, nb::arg("name"))
+          "bind_output",
+          [](IoBinding& b, const std::string& name, nb::handle device) {
+            b.bind_output(name, {}, device_from_python(device));
+          },
+          nb::arg("name"), nb::arg("device").none() = nb::none())
       .def(
           "bind_output_at",
-          [](IoBinding& b, const std::string& name, int type, const std::vector<int64_t>& shape, uintptr_t address) {
-            b.bind_output(name, tensor_at(type, shape, address));
-          },
-          nb::arg("name"), nb::arg("element_type"), nb::arg("shape"), nb::arg("buffer_ptr"))
+          [](IoBinding& b, const std::string& name, int type, const std::vector<int64_t>& shape, uintptr_t address,
+             nb::handle device) { b.bind_output(name, tensor_at(type, shape, address, device_from_python(device))); },
+          nb::arg("name"), nb::arg("element_type"), nb::arg("shape"), nb::arg("buffer_ptr"),
+          nb::arg("device").none() = nb::none())
       .def(
           "bind_ortvalue_input",
           [](IoBinding& b, const std::string& name, const RuntimeValue& value) { b.bind_input(name, value); },
@@ -232,10 +233,8 @@ void bind_io_binding(nb::module_& m) {
              for (const RuntimeValue& value : b.output_values()) list.append(value_to_python(value));
              return list;
            })
-      .def(
-          "synchronize_inputs", [](const IoBinding&) {}, "Nothing is in flight on the host.")
-      .def(
-          "synchronize_outputs", [](const IoBinding&) {}, "Nothing is in flight on the host.")
+      .def("synchronize_inputs", &IoBinding::synchronize_inputs)
+      .def("synchronize_outputs", &IoBinding::synchronize_outputs)
       .def("run", &IoBinding::run, nb::arg("session"), nb::arg("run_options").none() = nb::none());
 }
 

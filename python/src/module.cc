@@ -10,8 +10,10 @@ NB_MODULE(_epona, m) {
   epona::ensure_schemas();
   epona::python::bind_errors(m);
   epona::python::bind_options(m);
+  epona::python::bind_devices(m);
   epona::python::bind_ort_value(m);
   epona::python::bind_session(m);
   epona::python::bind_io_binding(m);
   epona::python::bind_providers(m);
+  epona::python::explain_argument_errors(m);
 }

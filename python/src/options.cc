@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/process_settings.h"
 #include "binding.h"
+#include "passes/pass_names.h"
 #include "session/config_keys.h"
 
 namespace epona::python {
@@ -102,7 +103,7 @@ void bind_options(nb::module_& m) {
             RuntimeValue* given = as_ort_value(value);
             if (!given || given->kind != RuntimeValue::Kind::tensor)
               throw std::runtime_error(cat("add_initializer: '", name, "' needs an OrtValue that holds a tensor"));
-            s.initializers[name] = given->tensor;
+            s.initializers[name] = given->tensor.in_memory_of(nullptr);
           },
           nb::arg("name"), nb::arg("ort_value"), "Takes a value in the place of the model's initialiser of that name.")
       .def(
@@ -130,6 +131,9 @@ void bind_options(nb::module_& m) {
             s.providers.push_back({name, options});
           },
           nb::arg("name"), nb::arg("options"))
+      .def(
+          "set_load_cancellation_flag", [](S& s, bool cancel) { *s.cancel_load = cancel; }, nb::arg("is_cancel"),
+          "While set, by any thread, sessions that are being made with these options stop with ModelLoadCanceled.")
       .def("config_or",
            [](const S& s, const std::string& key, const std::string& otherwise) {
              auto it = s.config.find(key);
@@ -146,7 +150,13 @@ void bind_options(nb::module_& m) {
                               const std::string& otherwise) { return config_value(s, key, otherwise); })
       .def("_clone", [](const S& s) { return S(s); })
       .def("_clear_providers", [](S& s) { s.providers.clear(); })
-      .def("_disable_pass", [](S& s, const std::string& name) { s.disabled_passes.insert(name); });
+      .def("_disable_pass", [](S& s, const std::string& name) {
+        std::string pass = find_pass(name);
+        if (!pass.empty())
+          s.disabled_passes.insert(pass);
+        else if (PyErr_WarnEx(PyExc_UserWarning, cat("disabled_optimizers: ", unknown_pass(name)).c_str(), 2) != 0)
+          throw nb::python_error();
+      });
 
   using R = RunOptions;
   nb::class_<R>(m, "RunOptions", nb::is_weak_referenceable(), "Options of one run.")

@@ -2,8 +2,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
-
 #include "binding.h"
 
 namespace epona::python {
@@ -24,17 +22,13 @@ Tensor of_array(nb::handle array) {
   return tensor_from_array(array);
 }
 
-DataType checked_type(int number) {
-  if (number <= 0 || number > static_cast<int>(DataType::int2))
-    throw std::runtime_error(cat("tensor type ", number, " is not supported"));
-  return static_cast<DataType>(number);
-}
-
 /// An array whose elements are already in the form that the tensor type has in memory, as bfloat16 in uint16.
 Tensor tensor_with_type(nb::handle array, DataType type) {
   Tensor tensor = of_array(array);
   if (tensor.type == type) return tensor;
-  bool same_size = type_bits(type) == type_bits(tensor.type);
+  // The bytes of an array stand for packed elements: as many as the array has, so that its end is not used.
+  bool packed = is_subbyte(type) && type_bits(tensor.type) == 8;
+  bool same_size = packed || type_bits(type) == type_bits(tensor.type);
   if (tensor.type == DataType::string || type == DataType::string || !same_size)
     throw std::runtime_error(cat("an array of tensor(", tensor.type, ") cannot be taken for tensor(", type,
                                  "): the elements are not of the same size"));
@@ -50,10 +44,18 @@ void update(V& value, const Tensor& from) {
   if (from.type != to.type)
     throw std::runtime_error(cat("update_inplace: an array of tensor(", from.type, ") cannot be put into a tensor(",
                                  to.type, "): convert it first"));
-  if (from.type == DataType::string)
-    std::copy_n(from.as<std::string>(), from.size(), to.as<std::string>());
-  else if (size_t bytes = from.bytes())
-    std::memmove(to.data, from.data, bytes);
+  to.assign(from);
+}
+
+std::string memory_name(const Tensor& tensor) {
+  return tensor.device ? "the memory of " + tensor.device->name() : "host memory";
+}
+
+std::pair<int, int> dlpack_device(const Tensor& tensor) {
+  constexpr int kHost = 1, kOther = 12;  // kDLCPU, kDLExtDev
+  if (!tensor.device) return {kHost, 0};
+  int type = tensor.device->dlpack_type();
+  return {type ? type : kOther, tensor.device->id()};
 }
 
 V sequence_of(nb::sequence items) {
@@ -67,7 +69,8 @@ V sequence_of(nb::sequence items) {
         throw std::runtime_error(cat("a tensor(", value.tensor.type, ") cannot be put into a sequence of tensor(",
                                      element, "): all must have one type"));
       element = value.tensor.type;
-      value.tensor = value.tensor.clone();
+      // A sequence has items of its own, in the host's memory.
+      value.tensor = value.tensor.device ? value.tensor.in_memory_of(nullptr) : value.tensor.clone();
     }
     values.push_back(std::move(value));
   }
@@ -76,11 +79,35 @@ V sequence_of(nb::sequence items) {
 
 }  // namespace
 
+DataType checked_type(int number) {
+  if (number <= 0 || number > static_cast<int>(DataType::int2))
+    throw std::runtime_error(cat("tensor type ", number, " is not supported"));
+  return static_cast<DataType>(number);
+}
+
+Tensor tensor_at(int type, const std::vector<int64_t>& shape, uintptr_t address, std::shared_ptr<Device> device) {
+  Tensor tensor;
+  tensor.type = checked_type(type);
+  if (tensor.type == DataType::string) throw std::runtime_error("strings cannot be bound by address: use an OrtValue");
+  for (int64_t dim : shape)
+    if (dim < 0) throw std::runtime_error(cat("a tensor cannot have the dimension ", dim));
+  tensor.shape = Shape(shape);
+  if (!address && tensor.size()) throw std::runtime_error("Pointer to data memory is not valid: it is null");
+  tensor.data = reinterpret_cast<void*>(address);
+  tensor.device = device.get();
+  tensor.owner = std::move(device);
+  return tensor;
+}
+
 void bind_ort_value(nb::module_& m) {
   nb::class_<V>(m, "OrtValue", "A tensor, sequence or map in the runtime's memory.")
       .def_static(
-          "ortvalue_from_numpy", [](nb::handle array, nb::handle) { return V(of_array(array)); },
-          nb::arg("array").none(), nb::arg("device").none() = nb::none(), "Shares the memory of a numpy array.")
+          "ortvalue_from_numpy",
+          [](nb::handle array, nb::handle device) {
+            return V(of_array(array).in_memory_of(device_from_python(device).get()));
+          },
+          nb::arg("array").none(), nb::arg("device").none() = nb::none(),
+          "Shares the memory of a numpy array, or copies it to a device.")
       .def_static(
           "ortvalue_from_numpy_with_onnx_type",
           [](nb::handle array, int type) { return V(tensor_with_type(array, checked_type(type))); }, nb::arg("array"),
@@ -88,12 +115,16 @@ void bind_ort_value(nb::module_& m) {
           "Shares the memory of an array and takes its bits for another type of that size.")
       .def_static(
           "ortvalue_from_shape_and_onnx_type",
-          [](const std::vector<int64_t>& shape, int type, nb::handle) {
+          [](const std::vector<int64_t>& shape, int type, nb::handle device, const Session* session) {
             for (int64_t dim : shape)
               if (dim < 0) throw std::runtime_error(cat("a tensor cannot have the dimension ", dim));
-            return V(Tensor::allocate(checked_type(type), Shape(shape)));
+            auto found = device_from_python(device);
+            if (found && session) found = session->own_device(found);
+            return V(Tensor::allocate(checked_type(type), Shape(shape), found.get()));
           },
-          nb::arg("shape"), nb::arg("type"), nb::arg("device").none() = nb::none(), "An uninitialised tensor.")
+          nb::arg("shape"), nb::arg("type"), nb::arg("device").none() = nb::none(),
+          nb::arg("session").none() = nb::none(),
+          "An uninitialised tensor; one of a session's device counts in the memory limit of that session.")
       .def_static(
           "ortvalue_from_sequence", [](nb::sequence items) { return sequence_of(std::move(items)); }, nb::arg("items"),
           "A sequence of arrays or OrtValues, copied.")
@@ -112,16 +143,21 @@ void bind_ort_value(nb::module_& m) {
       .def(
           "__dlpack__",
           [](const V& v, nb::handle, nb::handle, std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
-            if (device && *device != std::pair(1, 0))
-              throw nb::buffer_error("this OrtValue is in host memory, and cannot be exported to another device");
             const Tensor& tensor = tensor_of(v, "have a DLPack form");
+            if (device && *device == std::pair(1, 0) && tensor.device)
+              return tensor_to_dlpack(tensor.in_memory_of(nullptr));
+            if (device && *device != dlpack_device(tensor))
+              throw nb::buffer_error(
+                  cat("this OrtValue is in ", memory_name(tensor), ", and cannot be exported to another device")
+                      .c_str());
             return tensor_to_dlpack(copy.value_or(false) ? tensor.clone() : tensor);
           },
           nb::kw_only(), nb::arg("stream").none() = nb::none(), nb::arg("max_version").none() = nb::none(),
           nb::arg("dl_device").none() = nb::none(), nb::arg("copy").none() = nb::none(),
           "A capsule of the DLPack protocol; the memory is shared unless copy is True.")
       .def(
-          "__dlpack_device__", [](const V&) { return nb::make_tuple(1, 0); }, "(1, 0): host memory.")
+          "__dlpack_device__", [](const V& v) { return dlpack_device(tensor_of(v, "have a device")); },
+          "DLPack's numbers of a kind of device and of one of these; (1, 0): host memory.")
       .def(
           "numpy", [](const V& v) { return value_to_python(v); }, "The value as numpy sees it; tensors share memory.")
       .def("to_sequence",
@@ -145,8 +181,17 @@ void bind_ort_value(nb::module_& m) {
       .def("data_ptr", [](const V& v) { return reinterpret_cast<uintptr_t>(tensor_of(v, "have an address").data); })
       .def("device_name",
            [](const V& v) {
-             tensor_of(v, "have a device");
-             return "cpu";
+             const Device* device = tensor_of(v, "have a device").device;
+             return device ? device->type() : "cpu";
+           })
+      .def("device_id",
+           [](const V& v) {
+             const Device* device = tensor_of(v, "have a device").device;
+             return device ? device->id() : 0;
+           })
+      .def("synchronize",
+           [](const V& v) {
+             if (v.tensor.device) v.tensor.device->synchronize();
            })
       .def("tensor_size_in_bytes", [](const V& v) { return tensor_of(v, "have a size").bytes(); })
       .def(

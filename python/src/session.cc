@@ -5,6 +5,7 @@
 
 #include "binding.h"
 #include "kernels/isa.h"
+#include "run/interrupter.h"
 
 namespace epona::python {
 namespace {
@@ -100,20 +101,61 @@ std::vector<size_t> output_positions(const Session& session, const std::optional
   return positions;
 }
 
-std::vector<RuntimeValue> execute(const Session& session, const Feeds& feeds, const RunOptions* options) {
-  std::vector<RuntimeValue> results(session.outputs().size());
-  auto before = session.executable();
-  {
-    nb::gil_scoped_release release;
-    session.run_positional(feeds.values, results, options);
+/// Handles signals while a run on the main thread goes on.
+class SignalPoll final : public Interrupter {
+ public:
+  const std::optional<nb::python_error>& raised() const { return raised_; }
+
+ private:
+  void poll() override {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() == 0) return;
+    raised_.emplace();
+    fail(Code::fail, "Exiting due to terminate flag being set to true.");
   }
+
+  std::optional<nb::python_error> raised_;
+};
+
+unsigned long main_thread = 0;
+
+/// (type, index) of each; None for the host's memory.
+nb::list device_names(const std::vector<std::shared_ptr<Device>>& devices) {
+  nb::list names;
+  for (const auto& device : devices)
+    names.append(device ? nb::object(nb::make_tuple(device->type(), device->id())) : nb::object(nb::none()));
+  return names;
+}
+
+std::vector<RuntimeValue> execute(const Session& session, const Feeds& feeds, const RunOptions* options,
+                                  std::vector<RuntimeValue> results = {}) {
+  results.resize(session.outputs().size());
+  auto before = session.executable();
+  run_without_gil(session, feeds.values, results, options);
   warn_of_left_providers(session, *before);
   return results;
 }
 
 }  // namespace
 
+void run_without_gil(const Session& session, std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
+                     const RunOptions* options) {
+  if (PyThread_get_thread_ident() != main_thread) {  // where Python handles no signals
+    nb::gil_scoped_release release;
+    return session.run_positional(values, results, options);
+  }
+  SignalPoll poll;
+  try {
+    nb::gil_scoped_release release;
+    session.run_positional(values, results, options, nullptr, &poll);
+  } catch (const Error&) {
+    if (poll.raised()) throw nb::python_error(*poll.raised());
+    throw;
+  }
+}
+
 void bind_session(nb::module_& m) {
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   nb::class_<IoInfo>(m, "NodeArg", "Name, type and shape of an input or output.")
       .def_ro("name", &IoInfo::name)
       .def_prop_ro("type", [](const IoInfo& info) { return info.type.to_string(); })
@@ -197,6 +239,8 @@ void bind_session(nb::module_& m) {
       .def("end_profiling", &Session::end_profiling)
       .def_prop_ro("get_profiling_start_time_ns",
                    [](const Session& s) { return s.profiler() ? s.profiler()->start_time_ns() : uint64_t{0}; })
+      .def("input_devices", [](const Session& s) { return device_names(s.input_devices()); })
+      .def("output_devices", [](const Session& s) { return device_names(s.output_devices()); })
       .def("creation_times", [](const Session& s) { return s.creation_times(); })
       .def("passes",
            [](const Session& s) {
@@ -225,16 +269,20 @@ void bind_session(nb::module_& m) {
       .def(
           "run_with_ort_values",
           [](const Session& s, nb::dict feed, const std::optional<std::vector<std::string>>& wanted,
-             const RunOptions* options) {
+             const RunOptions* options, const std::optional<std::vector<nb::object>>& devices) {
             auto positions = output_positions(s, wanted);
             Feeds feeds(s, feed);
-            auto results = execute(s, feeds, options);
+            std::vector<RuntimeValue> results(s.outputs().size());
+            for (size_t i = 0; devices && i < std::min(devices->size(), positions.size()); ++i)
+              if (auto device = device_from_python((*devices)[i])) results[positions[i]] = Tensor::wanted_on(*device);
+            results = execute(s, feeds, options, std::move(results));
             std::vector<RuntimeValue> chosen;
             chosen.reserve(positions.size());
             for (size_t at : positions) chosen.push_back(results[at]);
             return chosen;
           },
-          nb::arg("input_feed"), nb::arg("output_names").none(), nb::arg("run_options").none() = nb::none());
+          nb::arg("input_feed"), nb::arg("output_names").none(), nb::arg("run_options").none() = nb::none(),
+          nb::arg("devices").none() = nb::none());
 
   m.def("isa", [] { return std::string(isa_name()); }, "The instruction-set tier in use.");
   m.def(

@@ -243,6 +243,7 @@ nb::object numpy_dtype(DataType type) {
 }
 
 nb::object tensor_to_python(const Tensor& tensor) {
+  if (tensor.device) return tensor_to_python(tensor.in_memory_of(nullptr));
   std::vector<size_t> dims(tensor.shape.begin(), tensor.shape.end());
   if (tensor.type == DataType::string) {
     nb::list items;

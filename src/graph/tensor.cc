@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/device.h"
+
 namespace epona {
 
 Tensor Tensor::allocate(DataType type, Shape shape) {
@@ -26,6 +28,27 @@ Tensor Tensor::allocate(DataType type, Shape shape) {
   return tensor;
 }
 
+Tensor Tensor::allocate(DataType type, Shape shape, Device* device) {
+  if (!device) return allocate(type, std::move(shape));
+  if (type == DataType::string)
+    fail(Code::not_implemented, "strings are objects of the host: a tensor(string) cannot be in the memory of ",
+         device->name());
+  Tensor tensor;
+  tensor.type = type;
+  tensor.owner = device->make(type_bytes(type, shape.size()));
+  tensor.data = tensor.owner.get();
+  tensor.shape = std::move(shape);
+  tensor.device = device;
+  return tensor;
+}
+
+Tensor Tensor::wanted_on(Device& device) {
+  Tensor tensor;
+  tensor.owner = device.shared_from_this();
+  tensor.device = &device;
+  return tensor;
+}
+
 std::vector<int64_t> Tensor::ints() const {
   if (type == DataType::int64) {
     auto values = span<int64_t>();
@@ -39,12 +62,23 @@ std::vector<int64_t> Tensor::ints() const {
 }
 
 Tensor Tensor::clone() const {
-  Tensor copy = allocate(type, shape);
-  if (type == DataType::string)
-    std::copy_n(as<std::string>(), size(), copy.as<std::string>());
-  else if (size_t n = bytes())
-    std::memcpy(copy.data, data, n);
+  Tensor copy = allocate(type, shape, device);
+  copy.assign(*this);
   return copy;
+}
+
+Tensor Tensor::in_memory_of(Device* wanted) const {
+  if (device == wanted || (device && wanted && device->same_memory(*wanted))) return *this;
+  Tensor copy = allocate(type, shape, wanted);
+  copy.assign(*this);
+  return copy;
+}
+
+void Tensor::assign(const Tensor& from) {
+  if (type == DataType::string)
+    std::copy_n(from.as<std::string>(), size(), as<std::string>());
+  else
+    copy_bytes(data, device, from.data, from.device, bytes());
 }
 
 RuntimeValue RuntimeValue::sequence(DataType element, std::vector<RuntimeValue> items) {

@@ -11,17 +11,25 @@
 
 namespace epona {
 
-/// A dense tensor: element type, dims and the address of its elements (row-major, host memory).
-/// `owner` keeps the memory alive; it is empty for a view into a frame's block or a caller's buffer.
+class Device;
+
+/// A dense tensor: element type, dims and the address of its elements (row-major).
+/// `owner` keeps the memory, and the device, alive; it is empty for a view into a frame's block or a caller's buffer.
+/// Kernels find their operands in the memory they work in, and need not look at `device`: what comes from outside is
+/// brought there by the executor.
 /// Strings: `data` points to std::string objects. Sub-byte types are packed, low bits first.
 struct Tensor {
   DataType type = DataType::undefined;
   Shape shape;
   void* data = nullptr;
   std::shared_ptr<void> owner;
+  Device* device = nullptr;  ///< in whose memory the elements of a value from outside are; null: the host's
 
   /// A tensor with its own 64-byte aligned memory; numbers are left uninitialised, strings empty.
   static Tensor allocate(DataType type, Shape shape);
+  static Tensor allocate(DataType type, Shape shape, Device* device);
+  /// No elements yet, but the memory they shall be in: asks a run to leave an output there.
+  static Tensor wanted_on(Device& device);
   template <class T>
   static Tensor of(Shape shape, std::span<const T> values) {
     Tensor tensor = allocate(data_type_of<T>, std::move(shape));
@@ -60,8 +68,12 @@ struct Tensor {
   }
   /// int32 or int64 elements as int64; any other type is an error.
   std::vector<int64_t> ints() const;
-  /// A deep copy with its own memory.
+  /// A deep copy with its own memory, on the same device.
   Tensor clone() const;
+  /// This tensor when it is in that memory (null: the host's), otherwise a copy there.
+  Tensor in_memory_of(Device* wanted) const;
+  /// Copies the elements of a tensor of the same type and size, whatever memories they are in.
+  void assign(const Tensor& from);
 };
 
 struct RuntimeValue;

@@ -69,8 +69,10 @@ class Builder {
   }
 
   void add_initializers(const onnx::GraphProto& proto, Graph& graph) {
-    for (const auto& tensor : proto.initializer())
+    for (const auto& tensor : proto.initializer()) {
+      stop_if_cancelled(source_.cancel);
       add_constant(graph, tensor.name(), tensor_from_proto(tensor, source_));
+    }
     for (const auto& tensor : proto.sparse_initializer())
       add_constant(graph, tensor.values().name(), tensor_from_proto(tensor, source_));
   }

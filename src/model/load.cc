@@ -29,11 +29,16 @@ void apply_overrides(onnx::GraphProto& graph, const LoadOptions& options, std::v
   }
   std::string known;
   for (const std::string& symbol : symbols) known += (known.empty() ? "'" : ", '") + symbol + "'";
-  for (auto& [name, size] : options.dim_by_symbol)
-    if (!used.contains(name))
-      warnings.push_back(cat("the free dimension override '", name,
-                             "' has no effect: no input has a dimension of that name",
-                             known.empty() ? std::string() : "; they have: " + known));
+  for (auto& [name, size] : options.dim_by_symbol) {
+    if (used.contains(name)) continue;
+    if (options.refuse_unknown_dims)
+      throw UnknownDimension(
+          cat("no input has a symbolic dimension '", name, "'; ",
+              known.empty() ? "all of their dimensions are fixed or nameless" : "they have: ", known));
+    warnings.push_back(cat("the free dimension override '", name,
+                           "' has no effect: no input has a dimension of that name",
+                           known.empty() ? std::string() : "; they have: " + known));
+  }
 }
 
 Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const std::filesystem::path& path,
@@ -46,6 +51,7 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
          bytes.empty() ? "" : " The file is damaged, incomplete, or not an ONNX model.");
   if (!proto.has_graph()) fail(Code::invalid_argument, from, "No graph was found in the protobuf.");
   try {
+    stop_if_cancelled(options.cancel);
     ensure_schemas();
     Model model;
     owner = replace_initializers(*proto.mutable_graph(), options.initializers, skeleton->blobs, std::move(owner),
@@ -57,11 +63,14 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
     if (!proto.functions().empty()) proto.clear_functions();
     for (const auto& import : proto.opset_import())
       opsets.emplace(import.domain() == "ai.onnx" ? "" : import.domain(), static_cast<int>(import.version()));
+    stop_if_cancelled(options.cancel);
     infer_types(proto);
+    stop_if_cancelled(options.cancel);
     WeightSource source;
     source.blobs = std::move(skeleton->blobs);
     source.blob_owner = std::move(owner);
     source.memory_files = &options.files;
+    source.cancel = options.cancel;
     source.locations = std::move(external);
     source.folder = path.empty() ? "" : std::filesystem::absolute(path).parent_path();
     model.graph = graph_from_proto(proto.graph(), opsets, source, model.warnings);
@@ -80,6 +89,8 @@ Model load(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const 
     model.graph_name = proto.graph().name();
     for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
     return model;
+  } catch (const UnknownDimension&) {
+    throw;
   } catch (const Error& error) {
     throw Error(error.code(), from + error.what());
   } catch (const std::bad_alloc&) {

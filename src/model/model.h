@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "graph/graph.h"
 #include "model/mapping.h"
 
@@ -46,6 +47,14 @@ struct LoadOptions {
   std::map<std::string, int64_t> dim_by_denotation;  ///< and by denotation
   std::map<std::string, Tensor> initializers;        ///< take the place of the model's initialisers of these names
   std::map<std::string, Tensor> files;  ///< bytes in memory that stand for files of external data, by location
+  CancelFlag cancel = nullptr;
+  bool refuse_unknown_dims = false;  ///< UnknownDimension instead of a warning
+};
+
+/// An override of a free dimension that no input has.
+class UnknownDimension final : public Error {
+ public:
+  explicit UnknownDimension(const std::string& message) : Error(Code::invalid_argument, message) {}
 };
 
 /// Reads, checks and types a model. Errors (Error with a code) name the file, node, value or tensor.

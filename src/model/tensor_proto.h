@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "base/cancel.h"
 #include "graph/graph.h"
 #include "model/mapping.h"
 #include "onnx/onnx_pb.h"
@@ -20,6 +21,7 @@ struct WeightSource {
   /// The same by the location that the model names: those found here were checked when the model was read before.
   std::map<std::string, std::shared_ptr<FileMapping>> locations;
   const std::map<std::string, Tensor>* memory_files = nullptr;  ///< bytes that stand for such files, by location
+  CancelFlag cancel = nullptr;
 
   /// The bytes that a tensor's external_data entries name. Refuses absolute paths, paths that leave the folder (also
   /// through symbolic links), missing files, and ranges outside the file.

@@ -125,11 +125,14 @@ class RunObserver {
   virtual void step(const Node& node, const std::string& provider, int64_t begin_ns, int64_t end_ns) = 0;
 };
 
+class Interrupter;
+
 /// What all kernels of one run share.
 struct RunEnv {
   ThreadPool* pool = nullptr;
   const std::atomic<bool>* terminate = nullptr;  ///< set by RunOptions.terminate
   RunObserver* observer = nullptr;
+  Interrupter* interrupter = nullptr;  ///< looks up now and then (run/interrupter.h)
 };
 
 /// One call of a kernel: inputs and outputs with their memory.

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kSmall = 64 * 1024;
 constexpr size_t kLimit = size_t{1} << 30;
 
-int fold(Graph& graph, bool with_dequantize) {
+int fold(Graph& graph, const PassContext& context, bool with_dequantize) {
   int folded = 0;
   std::vector<Tensor> results;
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
@@ -28,6 +28,7 @@ int fold(Graph& graph, bool with_dequantize) {
       if (tensor) input_bytes += tensor->bytes();
     }
     if (!constant) continue;
+    stop_if_cancelled(context.cancel);
     size_t limit = std::min(kLimit, std::max(kSmall, 4 * input_bytes));
     if (!evaluate_constant_node(graph, node, limit, results)) continue;
     std::vector<ValueId> outputs = node.outputs;
@@ -45,7 +46,7 @@ int fold(Graph& graph, bool with_dequantize) {
 
 }  // namespace
 
-int constant_folding(Graph& graph, const PassContext&) { return fold(graph, false); }
-int dequantized_weight_folding(Graph& graph, const PassContext&) { return fold(graph, true); }
+int constant_folding(Graph& graph, const PassContext& context) { return fold(graph, context, false); }
+int dequantized_weight_folding(Graph& graph, const PassContext& context) { return fold(graph, context, true); }
 
 }  // namespace epona

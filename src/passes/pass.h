@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "graph/graph.h"
 
 namespace epona {
@@ -15,6 +16,7 @@ enum class OptLevel : int { none = 0, basic = 1, extended = 2, layout = 3, all =
 struct PassContext {
   OptLevel level = OptLevel::all;
   bool intermediate_outputs = false;
+  CancelFlag cancel = nullptr;
 };
 
 /// One graph rewrite. apply() works on one graph (the runner also visits subgraphs) and returns how many times it

@@ -31,6 +31,7 @@ std::vector<PassRecord> run_passes(Graph& graph, const PassContext& context, con
   std::vector<PassRecord> records;
   for (const Pass& pass : all_passes()) {
     if (context.level < pass.level || disabled.contains(pass.name) || (plain_only && !pass.plain)) continue;
+    stop_if_cancelled(context.cancel);
     auto start = std::chrono::steady_clock::now();
     int rewrites = apply_everywhere(pass, graph, context, trace);
     if (rewrites > 0) {

@@ -41,6 +41,7 @@ class Partitioner {
 
   bool take(Graph& graph, const std::vector<NodeId>& group, int depth) {
     std::vector<ValueId> inputs, outputs;
+    stop_if_cancelled(options_.cancel);
     Graph inner = extract_group(graph, group, inputs, outputs);
     CompiledGroup compiled;
     try {

@@ -2,6 +2,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/cancel.h"
 #include "graph/graph.h"
 #include "passes/trace.h"
 #include "providers/provider.h"
@@ -22,6 +23,7 @@ struct PartitionOptions {
   /// Called with constants that only compiled groups read any more.
   std::function<void(const Tensor&)> release;
   NodeTrace* trace = nullptr;
+  CancelFlag cancel = nullptr;
 };
 
 /// Asks a compiling provider for groups of nodes of the graph and of the subgraphs of the nodes that are left, compiles

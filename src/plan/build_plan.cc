@@ -45,6 +45,7 @@ class PlanBuilder {
     cut_segments(*plan_);
     bind_outputs();
     compute_lifetimes();
+    plan_devices();
     return plan_;
   }
 
@@ -250,6 +251,48 @@ class PlanBuilder {
     }
   }
 
+  /// What a run can spare when inputs are fed in the memory of a device, or outputs wanted there.
+  void plan_devices() {
+    std::vector<StepPlan*> producer(plan_->slots.size(), nullptr);
+    std::vector<int> readers(plan_->slots.size(), 0);
+    auto& slots = plan_->slots;
+    plan_->kept_sources.assign(plan_->outputs.size(), -1);
+    for (size_t s = 0; s < plan_->steps.size(); ++s) {
+      StepPlan& step = plan_->steps[s];
+      for (int slot : step.outputs)
+        if (slot >= 0) producer[slot] = &step;
+      for (int slot : step.captures) slots[slot].read_on_host = true;
+      for (const auto* list : {&step.inputs, &step.captures})
+        for (int slot : *list)
+          if (slot >= 0) ++readers[slot];
+      if (!step.copy && !step.shape_only)
+        for (int slot : step.inputs)
+          if (slot >= 0) slots[slot].read_on_host = true;
+      if (!step.copy) continue;
+      auto input = std::find(plan_->inputs.begin(), plan_->inputs.end(), step.inputs[0]);
+      if (input == plan_->inputs.end()) continue;
+      step.fed_input = static_cast<int>(input - plan_->inputs.begin());
+      plan_->segments[slots[step.outputs[0]].segment].fed_copies.push_back(static_cast<int>(s));
+    }
+    for (int slot : plan_->outputs) {
+      slots[slot].read_on_host = true;
+      ++readers[slot];
+    }
+    for (size_t i = 0; i < plan_->outputs.size(); ++i) {
+      int shown = plan_->outputs[i];
+      if (!producer[shown] || !producer[shown]->copy || slots[shown].bound_output != static_cast<int>(i)) continue;
+      int source = producer[shown]->inputs[0];
+      SlotPlan& root = slots[slots[source].root];
+      const StepPlan* step = producer[root.root];
+      if (!step || step->copy || step->dynamic || root.kept_output >= 0 || slots[source].segment != root.segment)
+        continue;
+      root.kept_output = static_cast<int>(i);
+      plan_->kept_sources[i] = source;
+      plan_->segments[root.segment].kept_roots.push_back(root.root);
+      if (readers[shown] == 1) producer[shown]->kept_output = static_cast<int>(i);
+    }
+  }
+
   void compute_lifetimes() {
     std::vector<int> last(plan_->slots.size(), -1);
     for (size_t g = 0; g < plan_->segments.size(); ++g) {
@@ -284,6 +327,13 @@ class PlanBuilder {
 };
 
 }  // namespace
+
+int Plan::memory_of(const Device* device) const {
+  for (size_t m = 0; m < memories.size(); ++m)
+    if (memories[m].device == device || (device && memories[m].device && memories[m].device->same_memory(*device)))
+      return static_cast<int>(m);
+  return -1;
+}
 
 std::shared_ptr<const Plan> build_plan(Graph& graph, const PlanOptions& options) {
   return PlanBuilder(graph, options).build();

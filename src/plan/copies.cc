@@ -6,11 +6,7 @@ void CopyKernel::run(const RunContext& c) const {
   const Tensor& from = c.in(0);
   Tensor& to = c.out(0);
   size_t bytes = from.bytes();
-  if (bytes == 0) return;
-  if (to_)
-    to_->copy_from_host(to.data, from.data, bytes);
-  else
-    from_->copy_to_host(to.data, from.data, bytes);
+  copy_bytes(to.data, to_, from.data, from_, bytes);
 }
 
 int CopyInserter::bring(int slot, int memory) {
@@ -40,14 +36,8 @@ int CopyInserter::copy_constant(int slot, int memory) {
   Device* device = plan_.memories[static_cast<size_t>(memory)].device;
   const Tensor& host = plan_.slots[slot].constant;
   size_t bytes = host.bytes();
-  Tensor tensor;
-  tensor.type = host.type;
-  tensor.shape = host.shape;
-  tensor.data = device->allocate(std::max<size_t>(bytes, 1));
-  tensor.owner = std::shared_ptr<void>(
-      tensor.data, [device, bytes](void* memory_of_it) { device->release(memory_of_it, std::max<size_t>(bytes, 1)); });
-  if (bytes) device->copy_from_host(tensor.data, host.data, bytes);
-  plan_.slots[made].constant = std::move(tensor);
+  plan_.slots[made].constant = host.in_memory_of(device);
+  plan_.slots[made].constant.device = nullptr;  // as all values of a plan: the slot says where it is
   plan_.copies.push_back({slot, 0, memory, static_cast<int64_t>(bytes), true});
   return made;
 }

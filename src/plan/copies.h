@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/device.h"
 #include "ops/kernel.h"
 #include "plan/plan.h"
-#include "providers/device.h"
 
 namespace epona {
 

@@ -20,7 +20,9 @@ struct SlotPlan {
   int memory = 0;               ///< index in Plan::memories of where its elements are
   int segment = -1;             ///< where it is produced; -1: input, capture or constant
   int bound_output = -1;        ///< root: the graph output whose memory it is written into directly
+  int kept_output = -1;         ///< root on a device: the graph output that may be left in its memory
   bool is_input = false;        ///< fed: graph inputs and captures
+  bool read_on_host = false;    ///< an input whose elements are read in the host's memory
   bool dynamic = false;         ///< its kernel allocates it while running
   bool leaves_segment = false;  ///< root: read after the segment that produces it
 };
@@ -33,9 +35,11 @@ struct StepPlan {
   std::vector<int> inputs, outputs, captures;  ///< slots; -1 where absent
   std::vector<int> frees;                      ///< roots that nobody reads after this step
   uint32_t shape_inputs = 0, inplace = 0;
-  int memory = 0;       ///< where its kernel writes
-  bool copy = false;    ///< brings a value from one memory to another
-  bool random = false;  ///< gives another result each time
+  int memory = 0;        ///< where its kernel writes
+  bool copy = false;     ///< brings a value from one memory to another
+  int fed_input = -1;    ///< copy: brings this graph input to a device; nothing to do when it is fed there
+  int kept_output = -1;  ///< copy: brings this graph output to the host, and nobody else reads it there
+  bool random = false;   ///< gives another result each time
   bool dynamic = false;
   bool alias = false;       ///< output 0 is its input under another shape: nothing to run
   bool shape_only = false;  ///< reads only the dims of its inputs
@@ -50,6 +54,8 @@ struct SegmentPlan {
   std::vector<int> content_sources;  ///< slots from outside, whose elements the shapes depend on
   std::vector<int> alias_slots;      ///< slots made by alias steps
   std::vector<int> bound_roots;      ///< roots that are written into graph outputs
+  std::vector<int> fed_copies;       ///< steps with a fed_input
+  std::vector<int> kept_roots;       ///< roots with a kept_output
 };
 
 /// A memory that values lie in. The first is the host's and has no device.
@@ -75,10 +81,14 @@ struct Plan {
   std::vector<int> inputs;                    ///< slots of the graph's inputs
   std::vector<std::pair<int, int>> captures;  ///< {index in the owner's captures, slot}
   std::vector<int> outputs;                   ///< slots of the graph's outputs
+  std::vector<int> kept_sources;              ///< of each graph output: its slot on the device it may be left on, or -1
   std::vector<int> dynamic_slots;
   std::vector<PlanMemory> memories = std::vector<PlanMemory>(1);
   std::vector<PlanCopy> copies;
   std::vector<KernelPtr> kernels;
+
+  /// The index of a device's memory in `memories`, whichever session the device is of; -1 when no step works in it.
+  int memory_of(const Device* device) const;
 };
 
 /// A kernel with the provider that built it.

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/device.h"
 #include "graph/graph.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
-#include "providers/device.h"
 
 namespace epona {
 

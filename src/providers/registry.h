@@ -50,6 +50,9 @@ struct ProviderDef {
   Probe (*probe)(const OptionValues* options);
   /// Null for a provider that is still to come: it is never available, and its probe says so.
   std::unique_ptr<Provider> (*make)(const OptionValues& options, const ProviderContext& context);
+  /// The device numbered `id`, without a session and without a limit (devices.h keeps it). Throws where there is none;
+  /// null for providers that work in the host's memory.
+  std::shared_ptr<Device> (*open_device)(int id) = nullptr;
 };
 
 /// All providers in order of preference: onnxruntime's eight, then ours. Providers for tests are not among them.

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <vector>
 
-#include "providers/device.h"
+#include "base/device.h"
 
 namespace epona {
 

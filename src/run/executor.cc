@@ -1,9 +1,9 @@
 #include "run/executor.h"
+#include "run/interrupter.h"
 #include "run/step_observer.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 namespace epona {
 namespace {
@@ -41,9 +41,25 @@ Executor::Executor(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
   for (const PlanMemory& memory : plan_->memories) blocks_.push_back(std::make_unique<BlockPool>(memory.device));
 }
 
+std::vector<int> Executor::places(std::span<const RuntimeValue> inputs, std::span<const RuntimeValue> outputs) const {
+  auto elsewhere = [](const RuntimeValue& value) { return value.tensor.device != nullptr; };
+  if (std::none_of(inputs.begin(), inputs.end(), elsewhere) && std::none_of(outputs.begin(), outputs.end(), elsewhere))
+    return {};
+  std::vector<int> places;
+  places.reserve(inputs.size() + outputs.size());
+  for (const RuntimeValue& value : inputs) places.push_back(plan_->memory_of(value.tensor.device));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    int source = plan_->kept_sources[i], wanted = plan_->memory_of(outputs[i].tensor.device);
+    places.push_back(wanted == 0 || (source >= 0 && plan_->slots[source].memory == wanted) ? wanted : -1);
+  }
+  return places;
+}
+
 std::unique_ptr<Frame> Executor::take_frame(std::span<const RuntimeValue> inputs,
-                                            std::span<const RuntimeValue* const> captures) const {
+                                            std::span<const RuntimeValue* const> captures,
+                                            std::vector<int> places) const {
   auto matches = [&](const Frame& frame) {
+    if (frame.places != places) return false;
     size_t at = 0;
     for (const RuntimeValue& value : inputs)
       if (!(frame.input_dims[at++] == value.tensor.shape)) return false;
@@ -74,6 +90,7 @@ std::unique_ptr<Frame> Executor::take_frame(std::span<const RuntimeValue> inputs
   frame->input_dims.clear();
   for (const RuntimeValue& value : inputs) frame->input_dims.push_back(value.tensor.shape);
   for (const RuntimeValue* value : captures) frame->input_dims.push_back(value->tensor.shape);
+  frame->places = std::move(places);
   return frame;
 }
 
@@ -84,6 +101,8 @@ void Executor::feed(Frame& frame, std::span<const RuntimeValue> inputs,
     RuntimeValue& slot = frame.slot(plan_->inputs[i]);
     if (inputs[i].kind == RuntimeValue::Kind::none && plan.constant)
       slot = RuntimeValue(plan.constant);
+    else if (inputs[i].tensor.device)
+      slot = feed_from_device(frame, i, inputs[i].tensor);
     else
       slot = inputs[i];
     check_type(plan, slot);
@@ -94,23 +113,50 @@ void Executor::feed(Frame& frame, std::span<const RuntimeValue> inputs,
   }
 }
 
+/// Remembers the tensor for the steps that would have brought it to its device, and returns what the others read: a copy
+/// in the host's memory where they need one.
+RuntimeValue Executor::feed_from_device(Frame& frame, size_t input, const Tensor& tensor) const {
+  int memory = frame.places[input];
+  const SlotPlan& plan = plan_->slots[plan_->inputs[input]];
+  bool needed = plan.read_on_host;
+  for (const SegmentPlan& segment : plan_->segments)
+    for (int s : segment.fed_copies)
+      needed |= plan_->steps[s].fed_input == static_cast<int>(input) && plan_->steps[s].memory != memory;
+  if (memory > 0) {
+    // Another session's work on it may be under way.
+    if (plan_->memories[memory].device != tensor.device) tensor.device->synchronize();
+    frame.fed.resize(plan_->inputs.size());
+    frame.fed[input] = tensor;
+  }
+  return needed ? tensor.in_memory_of(nullptr) : tensor;
+}
+
+void Executor::give_memory(RuntimeValue& output, int index, const Tensor& shown, Device* device) const {
+  if (!has_memory(output)) {
+    output = RuntimeValue(Tensor::allocate(shown.type, shown.shape, device));
+    return;
+  }
+  if (output.tensor.type != shown.type)
+    fail(Code::invalid_argument, "Unexpected output data type for '", plan_->slots[plan_->outputs[index]].name,
+         "'. Actual: (tensor(", output.tensor.type, ")) , expected: (tensor(", shown.type, "))");
+  if (!(output.tensor.shape == shown.shape))
+    fail(Code::invalid_argument, "Got invalid dimensions for output: ", plan_->slots[plan_->outputs[index]].name,
+         " Got: ", output.tensor.shape, " Expected: ", shown.shape);
+}
+
 void Executor::bind(Frame& frame, int segment, std::span<RuntimeValue> outputs) const {
   for (int root : plan_->segments[segment].bound_roots) {
     int index = plan_->slots[root].bound_output;
-    RuntimeValue& output = outputs[index];
-    Tensor& produced = frame.slot(root).tensor;
-    const Tensor& shown = frame.slot(plan_->outputs[index]).tensor;
-    if (has_memory(output)) {
-      if (output.tensor.type != shown.type)
-        fail(Code::invalid_argument, "Unexpected output data type for '", plan_->slots[plan_->outputs[index]].name,
-             "'. Actual: (tensor(", output.tensor.type, ")) , expected: (tensor(", shown.type, "))");
-      if (!(output.tensor.shape == shown.shape))
-        fail(Code::invalid_argument, "Got invalid dimensions for output: ", plan_->slots[plan_->outputs[index]].name,
-             " Got: ", output.tensor.shape, " Expected: ", shown.shape);
-    } else {
-      output = RuntimeValue(Tensor::allocate(shown.type, shown.shape));
-    }
-    produced.data = output.tensor.data;
+    if (!frame.bound(index)) continue;
+    give_memory(outputs[index], index, frame.slot(plan_->outputs[index]).tensor, nullptr);
+    frame.slot(root).tensor.data = outputs[index].tensor.data;
+  }
+  for (int root : plan_->segments[segment].kept_roots) {
+    int index = plan_->slots[root].kept_output;
+    if (!frame.kept(index)) continue;
+    give_memory(outputs[index], index, frame.slot(plan_->kept_sources[index]).tensor,
+                plan_->memories[plan_->slots[root].memory].device);
+    frame.slot(root).tensor.data = outputs[index].tensor.data;
   }
 }
 
@@ -121,6 +167,7 @@ void Executor::run_segment(Frame& frame, int g, const RunEnv& env) const {
   try {
     for (; at < segment.calls.size(); ++at) {
       Call& call = segment.calls[at];
+      if (env.interrupter) env.interrupter->between_kernels();
       if (env.terminate && env.terminate->load(std::memory_order_relaxed))
         throw Error(Code::fail, "Exiting due to terminate flag being set to true.");
       const StepPlan& step = plan_->steps[call.step];
@@ -146,7 +193,8 @@ void Executor::collect(Frame& frame, std::span<RuntimeValue> outputs) const {
     int slot = plan_->outputs[i];
     const SlotPlan& root = plan_->slots[plan_->slots[slot].root];
     RuntimeValue& value = frame.slot(slot);
-    if (root.bound_output == static_cast<int>(i)) {
+    if (frame.kept(static_cast<int>(i))) continue;
+    if (root.bound_output == static_cast<int>(i) && frame.bound(static_cast<int>(i))) {
       outputs[i].tensor.shape = value.tensor.shape;
       continue;
     }
@@ -155,10 +203,12 @@ void Executor::collect(Frame& frame, std::span<RuntimeValue> outputs) const {
       if (value.kind != RuntimeValue::Kind::tensor || to.type != value.tensor.type || !(to.shape == value.tensor.shape))
         fail(Code::invalid_argument, "Got invalid dimensions for output: ", plan_->slots[slot].name, " Got: ", to.shape,
              " Expected: ", value.tensor.shape);
-      if (to.type == DataType::string)
-        std::copy_n(value.tensor.as<std::string>(), value.tensor.size(), to.as<std::string>());
-      else if (size_t bytes = to.bytes())
-        std::memcpy(to.data, value.tensor.data, bytes);
+      to.assign(value.tensor);
+      continue;
+    }
+    Device* wanted = outputs[i].tensor.device;
+    if (wanted && value.kind == RuntimeValue::Kind::tensor && value.tensor.type != DataType::string) {
+      outputs[i] = RuntimeValue(value.tensor.in_memory_of(wanted));
       continue;
     }
     outputs[i] = value;
@@ -174,7 +224,7 @@ void Executor::collect(Frame& frame, std::span<RuntimeValue> outputs) const {
 
 void Executor::run(std::span<const RuntimeValue> inputs, std::span<const RuntimeValue* const> captures,
                    std::span<RuntimeValue> outputs, const RunEnv& env) const {
-  std::unique_ptr<Frame> frame = take_frame(inputs, captures);
+  std::unique_ptr<Frame> frame = take_frame(inputs, captures, places(inputs, outputs));
   feed(*frame, inputs, captures);
   auto give_back = [&] {
     frame->release();

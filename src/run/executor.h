@@ -20,14 +20,19 @@ class Executor {
   /// Inputs in the plan's order; a value of kind none takes the initialiser's default. Captures in the order of
   /// Plan::captures. An output that comes in as a tensor with memory is written there (its shape must fit); an empty one
   /// gets its own memory. Outputs never point into a frame.
+  /// Inputs may be in the memory of any device, and outputs are left on the device that `outputs[i].tensor.device` names:
+  /// in the memory that comes in, or in new memory. Where the plan works on that device, nothing is copied.
   void run(std::span<const RuntimeValue> inputs, std::span<const RuntimeValue* const> captures,
            std::span<RuntimeValue> outputs, const RunEnv& env) const;
 
  private:
-  std::unique_ptr<Frame> take_frame(std::span<const RuntimeValue> inputs,
-                                    std::span<const RuntimeValue* const> captures) const;
+  std::unique_ptr<Frame> take_frame(std::span<const RuntimeValue> inputs, std::span<const RuntimeValue* const> captures,
+                                    std::vector<int> places) const;
+  std::vector<int> places(std::span<const RuntimeValue> inputs, std::span<const RuntimeValue> outputs) const;
+  RuntimeValue feed_from_device(Frame& frame, size_t input, const Tensor& tensor) const;
   void feed(Frame& frame, std::span<const RuntimeValue> inputs, std::span<const RuntimeValue* const> captures) const;
   void bind(Frame& frame, int segment, std::span<RuntimeValue> outputs) const;
+  void give_memory(RuntimeValue& output, int index, const Tensor& shown, Device* device) const;
   void run_segment(Frame& frame, int segment, const RunEnv& env) const;
   void collect(Frame& frame, std::span<RuntimeValue> outputs) const;
 

@@ -76,7 +76,7 @@ Frame::Frame(std::shared_ptr<const Plan> plan, BlockPools& blocks)
 bool Frame::fits(int g) const {
   const SegmentPlan& plan = plan_->segments[g];
   const SegmentFrame& frame = segments_[g];
-  if (!frame.built) return false;
+  if (!frame.built || frame.places != places) return false;
   for (size_t i = 0; i < plan.dim_sources.size(); ++i)
     if (!(frame.dims[i] == slots_[plan.dim_sources[i]].tensor.shape)) return false;
   for (size_t i = 0; i < plan.content_sources.size(); ++i)
@@ -87,6 +87,7 @@ bool Frame::fits(int g) const {
 void Frame::remember(int g) {
   const SegmentPlan& plan = plan_->segments[g];
   SegmentFrame& frame = segments_[g];
+  frame.places = places;
   frame.dims.clear();
   frame.contents.clear();
   for (int slot : plan.dim_sources) frame.dims.push_back(slots_[slot].tensor.shape);
@@ -120,6 +121,9 @@ void Frame::rebase(SegmentFrame& frame, int m) {
 }
 
 void Frame::update_aliases(int g) {
+  for (int s : plan_->segments[g].fed_copies)
+    if (const StepPlan& step = plan_->steps[s]; fed_in_place(step))
+      slots_[step.outputs[0]].tensor.data = fed[step.fed_input].data;
   for (int slot : plan_->segments[g].alias_slots) {
     int root = plan_->slots[slot].root;
     slots_[slot].tensor.data = slots_[root].tensor.data;
@@ -135,10 +139,12 @@ void Frame::release() {
   }
   auto drop = [&](RuntimeValue& value) {
     value.tensor.owner.reset();
+    value.tensor.device = nullptr;
     value.items.reset();
     value.map.reset();
   };
   for (int slot : plan_->inputs) drop(slots_[slot]);
+  fed.clear();
   for (auto& [index, slot] : plan_->captures) drop(slots_[slot]);
   for (int slot : plan_->dynamic_slots) {
     slots_[slot] = RuntimeValue();
@@ -186,13 +192,17 @@ void Frame::build_step(SegmentFrame& frame, int s) {
   for (int slot : step.outputs)
     if (slot >= 0) size_[slot] = type_bytes(slots_[slot].tensor.type, slots_[slot].tensor.shape.size());
   if (step.alias) return free_dead();  // update_aliases() lets the output follow its root
+  if (fed_in_place(step) || (step.kept_output >= 0 && kept(step.kept_output))) {
+    offset_[step.outputs[0]] = -1;
+    return free_dead();
+  }
   if (step.known) {
     size_t bytes = 0;
     bool ready = true, bound = false;
     for (int slot : step.outputs) {
       if (slot < 0) continue;
       bytes += size_[slot];
-      bound |= plan_->slots[slot].bound_output >= 0;
+      bound |= is_bound(plan_->slots[slot]);
     }
     for (int slot : step.inputs) ready &= slot < 0 || step.shape_only || evaluated_[slot];
     if (ready && !bound && (step.shape_time || bytes <= kFoldBytes)) {
@@ -208,7 +218,11 @@ void Frame::build_step(SegmentFrame& frame, int s) {
   auto will_free = [&](int root) { return std::find(step.frees.begin(), step.frees.end(), root) != step.frees.end(); };
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     int slot = step.outputs[o];
-    if (slot < 0 || plan_->slots[slot].bound_output >= 0) continue;
+    if (slot < 0) continue;
+    if (is_bound(plan_->slots[slot])) {
+      offset_[slot] = -1;
+      continue;
+    }
     if (slots_[slot].tensor.type == DataType::string) {
       // Strings are objects: they keep memory of their own, which runs assign over.
       slots_[slot].tensor = Tensor::allocate(DataType::string, slots_[slot].tensor.shape);

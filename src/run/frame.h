@@ -31,6 +31,7 @@ using BlockPools = std::vector<std::unique_ptr<BlockPool>>;  ///< one a memory
 /// One segment made concrete.
 struct SegmentFrame {
   bool built = false;
+  std::vector<int> places;       ///< Frame::places, as it was built for
   std::vector<Shape> dims;       ///< of dim_sources, as it was built for
   std::vector<Tensor> contents;  ///< of content_sources, as it was built for
   std::vector<Call> calls;
@@ -47,7 +48,8 @@ class Frame {
   /// Everything before it has run.
   void prepare(int g, const RunEnv& env);
   SegmentFrame& segment(int g) { return segments_[g]; }
-  /// After bound outputs got their memory: lets aliases of them, and of slots from outside, follow.
+  /// After bound outputs got their memory: lets aliases of them, and of slots from outside, follow; takes over inputs that
+  /// are fed in a device's memory.
   void update_aliases(int g);
   /// Gives back the memory and what dynamic kernels made.
   void release();
@@ -55,8 +57,25 @@ class Frame {
   RunEnv env;  ///< kernels keep pointers to it
   uint64_t last_used = 0;
   std::vector<Shape> input_dims;
+  /// The memories that inputs are fed in, then those that outputs are wanted in (-1: one that they cannot be left in);
+  /// empty when all is the host's.
+  std::vector<int> places;
+  std::vector<Tensor> fed;  ///< inputs fed in the memory of a device
+
+  /// Whether an output stays in the memory of the device that made it.
+  bool kept(int output) const { return place_of_output(output) > 0; }
+  /// Whether it is written into the caller's host memory.
+  bool bound(int output) const { return place_of_output(output) == 0; }
 
  private:
+  int place_of_output(int output) const { return places.empty() ? 0 : places[plan_->inputs.size() + output]; }
+  bool fed_in_place(const StepPlan& step) const {
+    return step.fed_input >= 0 && !places.empty() && places[step.fed_input] == step.memory;
+  }
+  /// Lies in the memory of a graph output.
+  bool is_bound(const SlotPlan& slot) const {
+    return (slot.bound_output >= 0 && bound(slot.bound_output)) || (slot.kept_output >= 0 && kept(slot.kept_output));
+  }
   bool fits(int g) const;
   void remember(int g);
   void build(int g);

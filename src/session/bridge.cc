@@ -1,5 +1,6 @@
 #include "session/bridge.h"
 
+#include "providers/devices.h"
 #include "session/session.h"
 
 namespace epona::bridge {
@@ -51,6 +52,52 @@ Handle make_tensor(int type, void* elements, size_t count, std::span<const int64
     tensor.shape = shape;
     tensor.data = elements;
     return handle_of(std::move(tensor));
+  });
+}
+
+Handle make_tensor_on(int type, std::span<const int64_t> dims, const std::string& device) {
+  return guarded([&] {
+    auto found = find_device_named(device);
+    if (type <= 0 || type > static_cast<int>(DataType::int2))
+      fail(Code::invalid_argument, "a tensor cannot have element type ", type);
+    return handle_of(Tensor::allocate(static_cast<DataType>(type), Shape(dims), found.get()));
+  });
+}
+
+Handle make_wanted_on(const std::string& device) {
+  return guarded([&] {
+    auto found = find_device_named(device);
+    return handle_of(found ? RuntimeValue(Tensor::wanted_on(*found)) : RuntimeValue());
+  });
+}
+
+std::string device(const Handle& value) {
+  const Device* device = value_of(value).tensor.device;
+  return device ? device->name() : "cpu";
+}
+
+Handle brought_to(const Handle& value, const std::string& device) {
+  return guarded([&] {
+    const RuntimeValue& inner = value_of(value);
+    auto found = find_device_named(device);
+    if (inner.kind != RuntimeValue::Kind::tensor) {
+      if (found) fail(Code::invalid_argument, "only tensors can be in the memory of ", device);
+      return value;
+    }
+    if (!inner.tensor.data) fail(Code::invalid_argument, "a value that no run has made yet has no elements to copy");
+    return handle_of(inner.tensor.in_memory_of(found.get()));
+  });
+}
+
+void assign(const Handle& to, const Handle& from) {
+  guarded([&] {
+    const Tensor& source = value_of(from).tensor;
+    Tensor& target = value_of(to).tensor;
+    if (!source.data || !target.data || source.type != target.type || source.size() != target.size())
+      fail(Code::invalid_argument, "assign() copies between tensors of one type and size; found ", source.type,
+           source.shape, " for ", target.type, target.shape);
+    target.assign(source);
+    return 0;
   });
 }
 
@@ -138,7 +185,7 @@ void run(const Handle& session, std::span<const Handle> inputs, std::span<Handle
     for (size_t i = 0; i < outputs.size(); ++i) out[i] = value_of(outputs[i]);
     session_of(session).run_positional(in, out);
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (value_of(outputs[i]).kind == RuntimeValue::Kind::none) outputs[i] = handle_of(std::move(out[i]));
+      if (!value_of(outputs[i]).tensor.data) outputs[i] = handle_of(std::move(out[i]));
     return 0;
   });
 }

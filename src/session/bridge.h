@@ -39,7 +39,12 @@ struct Info {
 Handle make_none();
 Handle make_tensor(int type, void* elements, size_t count,
                    std::span<const int64_t> shape);  ///< null elements: allocate
-int kind(const Handle& value);                       ///< as RuntimeValue::Kind
+Handle make_tensor_on(int type, std::span<const int64_t> shape, const std::string& device);  ///< allocated there
+Handle make_wanted_on(const std::string& device);  ///< no elements yet: asks a run to leave an output there
+std::string device(const Handle& value);           ///< "cpu", "cuda:0"
+Handle brought_to(const Handle& value, const std::string& device);
+void assign(const Handle& to, const Handle& from);
+int kind(const Handle& value);  ///< as RuntimeValue::Kind
 int type(const Handle& value);
 std::span<const int64_t> shape(const Handle& value);
 size_t size(const Handle& value);

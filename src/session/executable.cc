@@ -30,6 +30,7 @@ class Builder {
     optimize();
     lap("passes");
     result_->executor = std::make_unique<Executor>(plan(*model_.graph));
+    stop_if_cancelled(options_.cancel_load.get());
     recorder_->finish();
     model_.graph.reset();
     model_.mappings.clear();
@@ -46,6 +47,7 @@ class Builder {
   void apply_passes(bool plain_only) {
     PassContext context;
     context.level = options_.optimization_level;
+    context.cancel = options_.cancel_load.get();
     for (PassRecord& record : run_passes(*model_.graph, context, options_.disabled_passes, options_.dump_after,
                                          plain_only, &recorder_->trace()))
       result_->passes.push_back(std::move(record));
@@ -86,6 +88,7 @@ class Builder {
     };
     cut.release = [&](const Tensor& constant) { model_.release(constant); };
     cut.trace = &recorder_->trace();
+    cut.cancel = options_.cancel_load.get();
     partition(*model_.graph, provider, groups_, cut);
   }
 
@@ -134,6 +137,7 @@ class Builder {
     }
     PlanOptions nested;
     nested.build = [&](const NodeInfo& info) {
+      stop_if_cancelled(options_.cancel_load.get());
       auto id = static_cast<NodeId>(&info.node() - graph.nodes.data());
       return build_kernel(info, candidates[static_cast<size_t>(id)], id);
     };
@@ -182,6 +186,7 @@ class Builder {
         recorder_->placed(info.graph(), id, provider->name());
         return {std::move(kernel), provider, nullptr};
       } catch (const std::exception& error) {
+        stop_if_cancelled(options_.cancel_load.get());  // it may have asked, too
         if (provider == candidates.back()) throw;
         build_failed(*provider, info, id, error);
       }

@@ -55,6 +55,33 @@ Value Value::view(ElementType type, void* elements, size_t count, std::span<cons
   return value;
 }
 
+Value Value::allocate(ElementType type, std::span<const int64_t> shape, const std::string& device) {
+  Value value;
+  value.impl_ = wrap(translated([&] { return bridge::make_tensor_on(static_cast<int>(type), shape, device); }));
+  return value;
+}
+
+Value Value::wanted_on(const std::string& device) {
+  Value value;
+  value.impl_ = wrap(translated([&] { return bridge::make_wanted_on(device); }));
+  return value;
+}
+
+std::string Value::device() const { return bridge::device(impl_->handle); }
+
+Value Value::to(const std::string& device) const {
+  Value value;
+  value.impl_ = wrap(translated([&] { return bridge::brought_to(impl_->handle, device); }));
+  return value;
+}
+
+void Value::assign(const Value& from) {
+  translated([&] {
+    bridge::assign(impl_->handle, from.impl_->handle);
+    return 0;
+  });
+}
+
 Value::Kind Value::kind() const { return static_cast<Kind>(bridge::kind(impl_->handle)); }
 ElementType Value::type() const { return static_cast<ElementType>(bridge::type(impl_->handle)); }
 std::span<const int64_t> Value::shape() const { return bridge::shape(impl_->handle); }
@@ -62,6 +89,8 @@ size_t Value::size() const { return bridge::size(impl_->handle); }
 const void* Value::raw() const { return bridge::data(impl_->handle); }
 
 void* Value::checked_data(ElementType wanted) const {
+  if (device() != "cpu")
+    throw Error(2, "data<T>() of a tensor in the memory of " + device() + ": bring it to(\"cpu\") first");
   bool sixteen = wanted == ElementType::uint16 && (type() == ElementType::float16 || type() == ElementType::bfloat16);
   if (kind() != Kind::tensor || (type() != wanted && !sixteen))
     throw Error(2, "data<T>() of another element type: the tensor has type " +

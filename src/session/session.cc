@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "kernels/isa.h"
+#include "passes/pass_names.h"
 #include "providers/registry.h"
 #include "session/choose_providers.h"
 #include "session/config_keys.h"
@@ -11,7 +12,8 @@
 
 namespace epona {
 LoadOptions load_options(const SessionOptions& options) {
-  return {options.dim_by_symbol, options.dim_by_denotation, options.initializers, options.files};
+  return {options.dim_by_symbol, options.dim_by_denotation, options.initializers,
+          options.files,         options.cancel_load.get(), options.refuse_unknown_dims};
 }
 
 std::shared_ptr<const Executable> build_from_files(Model& model, const SessionOptions& options) {
@@ -81,13 +83,30 @@ void Session::initialize() try {
     log(Severity::warning, log_threshold(options_), options_.log_id, warning);
   for (const std::string& warning : unknown_config_keys(options_))
     log(Severity::warning, log_threshold(options_), options_.log_id, warning);
+  disable_named_passes();
   describe_io();
   run_fallback_ = fallback_policy(options_) != FallbackPolicy::forbid;
   executable_ = build_from_files(model_, options_);
   make_pool();
+  options_.cancel_load.reset();  // it has been loaded: planning it anew is another matter
   if (profiler_) profiler_->session_event("session_initialization", begin_ns, Profiler::now_ns());
 } catch (...) {
   rethrow_as_error("the session was made");
+}
+
+/// "ConstantFolding;GeluFusion" in the session configuration.
+void Session::disable_named_passes() {
+  constexpr const char* kKey = "optimization.disable_specified_optimizers";
+  std::string text = config_value(options_, kKey);
+  for (size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find(';', at), text.size());
+    std::string name = text.substr(at, end - at);
+    if (name.empty()) continue;
+    if (std::string pass = find_pass(name); !pass.empty())
+      options_.disabled_passes.insert(pass);
+    else
+      log(Severity::warning, log_threshold(options_), options_.log_id, cat(kKey, ": ", unknown_pass(name)));
+  }
 }
 
 std::string Session::end_profiling() { return profiler_ ? profiler_->finish() : ""; }

@@ -64,9 +64,19 @@ class Session {
                                 RunObserver* observer = nullptr, std::vector<RuntimeValue> preallocated = {}) const;
 
   /// The same without names and without allocation of its own: `values` in the order of inputs() followed by
-  /// overridable_initializers() (which may be missing or of kind none), `results` in the order of outputs().
+  /// overridable_initializers() (which may be missing or of kind none), `results` in the order of outputs(). Values may be
+  /// in the memory of devices, and results are left where they ask for it (Tensor::wanted_on). `interrupter` may end the
+  /// run.
   void run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
-                      const RunOptions* options = nullptr, RunObserver* observer = nullptr) const;
+                      const RunOptions* options = nullptr, RunObserver* observer = nullptr,
+                      Interrupter* interrupter = nullptr) const;
+
+  /// The device of this session that shares the memory of `device`, so that the session's limit counts; `device` itself
+  /// when there is none.
+  std::shared_ptr<Device> own_device(const std::shared_ptr<Device>& device) const;
+  /// Where each of inputs() is read, and each of outputs() made: null is the host's memory.
+  std::vector<std::shared_ptr<Device>> input_devices() const;
+  std::vector<std::shared_ptr<Device>> output_devices() const;
 
   /// Writes the profile (SessionOptions.enable_profiling) and returns the file's name; empty when there is none.
   std::string end_profiling();
@@ -79,6 +89,7 @@ class Session {
   /// After `provider` failed in a run on `failed`: plans without it, unless another thread has done so.
   void leave_provider(const std::string& provider, const std::string& cause,
                       const std::shared_ptr<const Executable>& failed) const;
+  void disable_named_passes();
   void describe_io();
   void make_pool();
   void execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const;

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -33,11 +34,15 @@ struct SessionOptions {
   int log_verbosity = 0;
   std::map<std::string, std::string> config;
   std::map<std::string, int64_t> dim_by_symbol, dim_by_denotation;
+  bool refuse_unknown_dims = false;  ///< an override of a dimension that no input has: UnknownDimension, not a warning
   std::set<std::string> disabled_passes;
   std::string dump_after;  ///< print the graph (stderr) after the pass of this name
   std::vector<ProviderRequest> providers;
   std::map<std::string, Tensor> initializers;  ///< take the place of the model's
   std::map<std::string, Tensor> files;         ///< bytes in memory that stand for files of external data, by location
+  /// Set from any thread: a session that is being made with these options, or a copy of them, stops with
+  /// Code::model_load_canceled.
+  std::shared_ptr<std::atomic<bool>> cancel_load = std::make_shared<std::atomic<bool>>(false);
 };
 
 /// Options of one run.

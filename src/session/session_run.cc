@@ -112,6 +112,17 @@ void check_shrinkage(const RunOptions& options, bool only_cpu) {
   }
 }
 
+/// What is left on a device is complete when the run is over, unless the caller synchronises himself.
+void wait_for_devices(std::span<const RuntimeValue> results, const RunOptions* options) {
+  for (const RuntimeValue& value : results) {
+    if (!value.tensor.device) continue;
+    if (options && options->config.contains("disable_synchronize_execution_providers") &&
+        options->config.at("disable_synchronize_execution_providers") == "1")
+      return;
+    value.tensor.device->synchronize();
+  }
+}
+
 }  // namespace
 
 void check_value(const IoInfo& info, const RuntimeValue& value) { check_part(info.name, info.type, value, ""); }
@@ -121,7 +132,7 @@ void Session::check_feed(size_t input, const RuntimeValue& value) const {
 }
 
 void Session::run_positional(std::span<const RuntimeValue> values, std::span<RuntimeValue> results,
-                             const RunOptions* options, RunObserver* observer) const try {
+                             const RunOptions* options, RunObserver* observer, Interrupter* interrupter) const try {
   if (values.size() < inputs_.size() || values.size() > inputs_.size() + overridable_.size())
     fail(Code::invalid_argument, "the model has ", inputs_.size(), " inputs, ", values.size(), " values were given");
   if (results.size() != outputs_.size())
@@ -135,11 +146,13 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   env.terminate = options ? &options->terminate : nullptr;
   Profiler::Run profiled(profiler_.get());
   env.observer = observer ? observer : profiled.observer();
+  env.interrupter = interrupter;
   bool in_order = values.size() == feed_order_.size();
   for (size_t i = 0; in_order && i < feed_order_.size(); ++i) in_order = feed_order_[i] == static_cast<int>(i);
   auto run = [&](std::span<const RuntimeValue> inputs) {
     try {
       execute(inputs, results, env);
+      wait_for_devices(results, options);
     } catch (const Error& error) {
       // The caller gets the error too; the log is for those who only see the service's output.
       bool own = options && options->log_severity >= 0;
@@ -158,14 +171,47 @@ void Session::run_positional(std::span<const RuntimeValue> values, std::span<Run
   rethrow_as_error("the model ran");
 }
 
+std::shared_ptr<Device> Session::own_device(const std::shared_ptr<Device>& device) const {
+  auto executable = this->executable();
+  for (const ActiveProvider& active : executable->providers)
+    if (Device* own = active.provider->device(); own && own->same_memory(*device)) return own->shared_from_this();
+  return device;
+}
+
+std::vector<std::shared_ptr<Device>> Session::input_devices() const {
+  std::vector<std::shared_ptr<Device>> devices(inputs_.size());
+  auto executable = this->executable();
+  const Plan& plan = executable->executor->plan();
+  for (const StepPlan& step : plan.steps) {
+    if (step.fed_input < 0 || plan.slots[plan.inputs[step.fed_input]].read_on_host) continue;
+    auto position = static_cast<size_t>(feed_order_[step.fed_input]);
+    if (position < devices.size() && !devices[position])
+      devices[position] = plan.memories[step.memory].device->shared_from_this();
+  }
+  return devices;
+}
+
+std::vector<std::shared_ptr<Device>> Session::output_devices() const {
+  std::vector<std::shared_ptr<Device>> devices(outputs_.size());
+  auto executable = this->executable();
+  const Plan& plan = executable->executor->plan();
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (int source = plan.kept_sources[i]; source >= 0)
+      devices[i] = plan.memories[plan.slots[source].memory].device->shared_from_this();
+  return devices;
+}
+
 void Session::execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const {
   for (;;) {
     std::shared_ptr<const Executable> executable = this->executable();
     try {
       return executable->executor->run(values, {}, results, env);
     } catch (const ProviderFailure& failure) {
-      // The CPU is the last there is; every other provider leaves at most once.
-      if (!run_fallback_ || executable->providers.size() < 2 || failure.provider() == "CPUExecutionProvider") throw;
+      // The CPU is the last there is; every other provider leaves at most once. Memory for a value may also be missing on a
+      // device that no active provider works on.
+      bool active = std::any_of(executable->providers.begin(), executable->providers.end(),
+                                [&](const ActiveProvider& one) { return failure.provider() == one.def->name; });
+      if (!run_fallback_ || !active || failure.provider() == "CPUExecutionProvider") throw;
       leave_provider(failure.provider(), failure.what(), executable);
     }
   }

@@ -316,4 +316,22 @@ def test_misspelt_arguments_are_warned_about():
         epona.InferenceSession(MODEL, provider=[CPU])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        epona.InferenceSession(MODEL, disabled_optimizers=["nothing"], read_config_from_model=1, enable_fallback=1)
+        epona.InferenceSession(MODEL, disabled_optimizers=["fuse_gelu"], read_config_from_model=1, enable_fallback=1)
+
+
+def test_passes_are_switched_off_by_their_names_and_those_of_onnxruntime(capfd):
+    def passes(options=None, **kwargs):
+        return {name for name, *_ in epona.InferenceSession(MODEL, options, **kwargs).get_passes()}
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        everything = passes()
+        assert everything - passes(disabled_optimizers=["constant_folding", "GeluFusion"]) == {"constant_folding", "fuse_gelu"}
+    for name, hint in (("constant_foldin", "Did you mean 'constant_folding'"), ("QDQFinalCleanupTransformer", "no effect")):
+        with pytest.warns(UserWarning, match=f"there is no pass '{name}'.*{hint}") as seen:
+            assert passes(disabled_optimizers=[name]) == everything
+        assert seen[0].filename == __file__
+    options = epona.SessionOptions()
+    options.add_session_config_entry("optimization.disable_specified_optimizers", "ConstantFolding;Nothing")
+    assert everything - passes(options) == {"constant_folding"}
+    assert "there is no pass 'Nothing'" in capfd.readouterr().err

@@ -68,7 +68,7 @@ def test_from_one_device_to_another():
     assert places(session) == {"n": TEST, "e": OTHER, "m": TEST, "s": OTHER}
     assert {(copy["from"], copy["to"]) for copy in session.placement.copies if copy["value"] == "a"} == {
         ("test:0", "cpu"),
-        ("cpu", "test:1"),
+        ("cpu", "othertest:1"),
     }
 
 

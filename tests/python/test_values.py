@@ -114,6 +114,27 @@ def test_bits_of_another_type():
         epona.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, 1)
 
 
+@pytest.mark.parametrize("name, number, per_byte", [("uint4", 21, 2), ("int4", 22, 2), ("float4e2m1", 23, 2), ("uint2", 25, 4)])
+@pytest.mark.parametrize("shape", [(8,), (3,), (2, 2), ()])
+def test_bytes_as_packed_elements(name, number, per_byte, shape):
+    """An array of n bytes is taken for n elements, which its beginning holds."""
+    array = np.frombuffer(bytes([0x21, 0x43, 0xE5, 0x87, 9, 9, 9, 9]), np.uint8)[: int(np.prod(shape))].reshape(shape)
+    ours, theirs = (module.OrtValue.ortvalue_from_numpy_with_onnx_type(array, number) for module in PAIR)
+    assert facts(ours) == facts(theirs)
+    assert ours.data_ptr() == array.ctypes.data
+    assert ours.tensor_size_in_bytes() == theirs.tensor_size_in_bytes() == -(-array.size // per_byte)
+    if name in ("int4", "uint4"):
+        text = f'<ir_version: 10, opset_import: ["" : 21]> g ({name}{list(shape)} a) => (int32{list(shape)} s) {{ s = Cast<to=6>(a) }}'
+        model = parser.parse_model(text.replace("[]", "")).SerializeToString()
+        results = [m.InferenceSession(model).run(None, {"a": v})[0] for m, v in zip(PAIR, (ours, theirs))]
+        np.testing.assert_array_equal(*results)
+        assert ours.numpy().astype(np.int32).tolist() == results[0].tolist()
+    for wrong in (np.zeros(4, np.int16), np.zeros(4, np.float32)):
+        for module in PAIR:
+            with pytest.raises(RuntimeError):
+                module.OrtValue.ortvalue_from_numpy_with_onnx_type(wrong, number)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "c8"])
 def test_dlpack_both_ways(dtype):
     array = np.ones((2, 3), dtype)

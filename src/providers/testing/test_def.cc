@@ -28,18 +28,32 @@ Probe probe(const OptionValues* options) {
   return probe;
 }
 
-template <int kKey>
+struct Kind {
+  const char *name, *device_type;
+  unsigned char key;
+};
+
+constexpr Kind kKinds[] = {{"TestExecutionProvider", "test", 0x5a}, {"OtherTestExecutionProvider", "othertest", 0xc3}};
+
+template <int kIndex>
 std::unique_ptr<Provider> make(const OptionValues& options, const ProviderContext&) {
-  const char* name = kKey == 0x5a ? "TestExecutionProvider" : "OtherTestExecutionProvider";
-  return std::make_unique<testing::TestProvider>(name, kKey, options);
+  constexpr Kind kind = kKinds[kIndex];
+  return std::make_unique<testing::TestProvider>(kind.name, kind.device_type, kind.key, options);
+}
+
+template <int kIndex>
+std::shared_ptr<Device> open_device(int id) {
+  constexpr Kind kind = kKinds[kIndex];
+  if (id < 0 || id > 1) fail(Code::not_found, kind.device_type, ":", id, " does not exist: the ids are 0 and 1");
+  return std::make_shared<testing::TestDevice>(kind.name, kind.device_type, id, kind.key, INT64_MAX);
 }
 
 }  // namespace
 
 const ProviderDef* find_test_provider(std::string_view name) {
   static const ProviderDef defs[] = {
-      {"TestExecutionProvider", "a pretend device, for tests", schema, probe, make<0x5a>},
-      {"OtherTestExecutionProvider", "another one", schema, probe, make<0xc3>}};
+      {kKinds[0].name, "a pretend device, for tests", schema, probe, make<0>, open_device<0>},
+      {kKinds[1].name, "another one", schema, probe, make<1>, open_device<1>}};
   static const bool enabled = [] {
     const char* text = std::getenv("EPONA_TEST_PROVIDERS");
     return text && *text && *text != '0';

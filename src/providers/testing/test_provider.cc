@@ -33,7 +33,7 @@ class TestKernel final : public Kernel {
     }
     portable_->run(RunContext(c.node(), c.env(), inputs, outputs, {}, c.workspace()));
     for (int o = 0; o < c.outputs(); ++o)
-      if (c.wants(o)) device_.copy_from_host(c.out(o).data, out[o].tensor.data, out[o].tensor.bytes());
+      if (c.wants(o)) device_.scramble(c.out(o).data, out[o].tensor.data, out[o].tensor.bytes());
   }
 
  private:
@@ -42,7 +42,7 @@ class TestKernel final : public Kernel {
     bool on_host = i < 32 && (host_inputs_ >> i & 1);
     if (on_host || !tensor.data) return tensor;
     Tensor copy = Tensor::allocate(tensor.type, tensor.shape);
-    device_.copy_to_host(copy.data, tensor.data, tensor.bytes());
+    device_.scramble(copy.data, tensor.data, tensor.bytes());
     return copy;
   }
 
@@ -67,17 +67,17 @@ bool can_hold(const Graph& graph, ValueId id) {
 
 }  // namespace
 
-TestProvider::TestProvider(const char* name, int first_key, const OptionValues& options)
+TestProvider::TestProvider(const char* name, const char* device_type, unsigned char first_key,
+                           const OptionValues& options)
     : name_(name),
       options_(options),
-      device_(name, static_cast<int>(options.integer("device_id")),
-              static_cast<unsigned char>(first_key + 0x11 * options.integer("device_id")),
-              options.integer("gpu_mem_limit")) {
+      device_(std::make_shared<TestDevice>(name, device_type, static_cast<int>(options.integer("device_id")), first_key,
+                                           options.integer("gpu_mem_limit"))) {
   if (options.text("fail") == "start") fail(Code::ep_fail, "the test provider was told to fail when it starts");
 }
 
 void TestProvider::change(const std::string& key, const std::string& value) const {
-  if (key == "gpu_mem_limit") device_.set_limit(std::stoll(value));
+  if (key == "gpu_mem_limit") device_->set_limit(std::stoll(value));
 }
 
 bool TestProvider::fails(const char* stage, const Node& node) const {
@@ -121,7 +121,7 @@ KernelPtr TestProvider::build(const NodeInfo& info) {
   std::string failure;
   for (const char* stage : {"run", "kernel_error"})
     if (fails(stage, info.node())) failure = stage;
-  return std::make_unique<TestKernel>(def->make(info), device_, def->shape_inputs, failure,
+  return std::make_unique<TestKernel>(def->make(info), *device_, def->shape_inputs, failure,
                                       options_.integer("good_runs"));
 }
 

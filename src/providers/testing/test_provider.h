@@ -11,13 +11,13 @@ namespace epona::testing {
 /// A provider for tests: portable kernels on a pretend device, which fail where the options say.
 class TestProvider final : public Provider {
  public:
-  TestProvider(const char* name, int first_key, const OptionValues& options);
+  TestProvider(const char* name, const char* device_type, unsigned char first_key, const OptionValues& options);
 
   const char* name() const override { return name_; }
   Claim claim(const Graph& graph) override;
   KernelPtr build(const NodeInfo& info) override;
   const OpDef* traits(const Node& node) const override;
-  Device* device() override { return &device_; }
+  Device* device() override { return device_.get(); }
   bool can_change(const std::string& key) const override { return key == "gpu_mem_limit"; }
   void change(const std::string& key, const std::string& value) const override;
 
@@ -26,7 +26,7 @@ class TestProvider final : public Provider {
 
   const char* name_;
   OptionValues options_;
-  mutable TestDevice device_;
+  std::shared_ptr<TestDevice> device_;
 };
 
 }  // namespace epona::testing
