@@ -5,7 +5,9 @@
 # lint.sh BUILD --analyze [FILE...]: clang's static analyzer, and nothing else, on the .cc among them; changed works here too.
 # lint.sh --format [FILE...]: clang-format alone.
 #
-# BUILD may be a g++ build. JOBS=... sets how many batches go at a time.
+# BUILD may be a g++ build. JOBS=... sets how many batches go at a time. All sources without the analyzer take some
+# 12 minutes of one core; the analyzer takes 2 to 6 seconds a source, over a SIMD kernel up to 20. Sources that BUILD does
+# not compile, such as the fuzzer, are not checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1

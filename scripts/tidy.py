@@ -4,6 +4,8 @@
 Most of clang-tidy's time on one source goes into the headers it includes. So sources with the same flags are joined, up
 to 24, and checked as one. Names that two of them keep to themselves get a number; a source that still does not go with
 those before it waits for the next round. Environment: JOBS (how many at a time), CHECKS (added to those of .clang-tidy).
+
+A source over which clang-tidy itself ends with a signal is found by halves and reported.
 """
 import itertools
 import json
