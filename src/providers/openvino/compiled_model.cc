@@ -41,9 +41,10 @@ PortInfo read_port(const Api& api, ov_output_const_port* port) {
 
 /// OpenVINO's ports in the order of the graph's values: by name where it kept the name, else by position.
 std::vector<size_t> match_ports(const Graph& graph, const std::vector<ValueId>& values,
-                                const std::vector<PortInfo>& ports, const char* what) {
-  if (ports.size() != values.size())
-    fail(Code::ep_fail, "OpenVINO made ", ports.size(), " ", what, " of the ", values.size(), " that the group has");
+                                const std::vector<PortInfo>& ports, const char* what, size_t more = 0) {
+  if (ports.size() != values.size() + more)
+    fail(Code::ep_fail, "OpenVINO made ", ports.size(), " ", what, " of the ", values.size() + more,
+         " that the group has");
   std::vector<size_t> order(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& name = graph.values[values[i]].name;
@@ -76,10 +77,13 @@ std::vector<char> find_passed_on(const Graph& graph) {
   return found;
 }
 
-/// The CPU device computes int64 in int32, and compares and divides integers in float32.
+/// The CPU device computes int64 in int32, and many operators on integers in float32.
 int64_t integer_limit(const Graph& graph) {
-  static constexpr std::string_view in_float[] = {"Equal",          "Less", "LessOrEqual", "Greater",
-                                                  "GreaterOrEqual", "Div",  "Mod"};
+  static constexpr std::string_view in_float[] = {
+      "Equal",     "Less",       "LessOrEqual", "Greater",         "GreaterOrEqual", "Div",    "Mod",   "ReduceMax",
+      "ReduceMin", "ReduceMean", "ReduceSum",   "ReduceSumSquare", "ReduceL1",       "Clip",   "Relu",  "PRelu",
+      "LeakyRelu", "MatMul",     "Gemm",        "Einsum",          "Mean",           "Round",  "TopK",  "Resize",
+      "MaxPool",   "Sign",       "Softmax",     "GlobalMaxPool"};
   for (const Node& node : graph.nodes) {
     bool to_bool = node.op == "Cast" && graph.values[node.outputs[0]].type.elem == DataType::boolean;
     if (!to_bool && std::find(std::begin(in_float), std::end(in_float), node.op) == std::end(in_float)) continue;
@@ -130,9 +134,15 @@ CompiledModel::CompiledModel(std::shared_ptr<const Core> core, Owned<ov_compiled
     out.push_back(read_port(api, port));
   }
   input_port_ = match_ports(graph, graph.inputs, in, "inputs");
-  output_port_ = match_ports(graph, graph.outputs, out, "outputs");
+  if (core_->may_use_cpu()) {
+    int_limit_ = integer_limit(graph);
+    guards_.emplace(graph);
+  }
+  bool flags = guards_ && guards_->inner() > 0;
+  output_port_ = match_ports(graph, graph.outputs, out, "outputs", flags ? 1 : 0);
+  if (flags)
+    while (std::find(output_port_.begin(), output_port_.end(), guard_port_) != output_port_.end()) ++guard_port_;
   may_be_input_ = find_passed_on(graph);
-  if (core_->may_use_cpu()) int_limit_ = integer_limit(graph);
   auto check_type = [&](ValueId id, const PortInfo& port) {
     const Value& value = graph.values[id];
     if (port.element != core_->element(value.type.elem))
@@ -233,8 +243,19 @@ void CompiledModel::check_integers(const RunContext& c) const {
   }
 }
 
+void CompiledModel::check_flags(const ov_infer_request& request) const {
+  const Api& api = core_->api();
+  ov_tensor* found = nullptr;
+  api.check(api.infer_request_get_output_tensor_by_index(&request, guard_port_, &found), "asking for an output");
+  Owned<ov_tensor> tensor(found, {api.tensor_free});
+  void* data = nullptr;
+  api.check(api.tensor_data(found, &data), "asking for an address");
+  guards_->check_flags(static_cast<const int32_t*>(data));
+}
+
 void CompiledModel::run(const RunContext& c) const {
   if (int_limit_ > 0) check_integers(c);
+  if (guards_) guards_->check_inputs(c);
   const Api& api = core_->api();
   std::unique_ptr<Request> request = take();
   ov_infer_request& infer = *request->request;
@@ -249,6 +270,7 @@ void CompiledModel::run(const RunContext& c) const {
       bind(request->outputs[o], c.out(o), infer, output_port_[o], false);
   }
   api.check(api.infer_request_infer(&infer), "running");
+  if (guards_ && guards_->inner() > 0) check_flags(infer);
   for (int o = 0; o < c.outputs(); ++o) {
     if (may_be_input_[o])
       copy_out(infer, output_port_[o], output_types_[o], c, o);

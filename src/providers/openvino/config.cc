@@ -35,6 +35,11 @@ const OptionSpec kSchema[] = {
      "NPU: keep quantised operators together in the model that the device gets. CPU: let OpenVINO run 8-bit nets on its "
      "8-bit kernels even where the processor has no VNNI; their sums saturate at 16 bits there and results are off by 2 to "
      "7% of the largest value. Elsewhere without effect"},
+    {"keep_nan", OptionType::boolean, "0", "",
+     "CPU: leave operators in which OpenVINO makes a number of NaN (Relu, Clip, Exp, Max, pooling and others) to the next "
+     "provider; most nets are left to it then. Without it the session leaves OpenVINO, with a warning, at the first run in "
+     "which an input holds NaN or an infinity, or a division, root, logarithm or power inside would make one; only NaN that "
+     "follows from numbers beyond 3.4e38 inside the model may still become a number"},
     {"disable_dynamic_shapes", OptionType::boolean, "0", "",
      "compile anew for each set of input shapes instead of once for all"},
     {"reshape_input", OptionType::text, "", "", "dims or ranges of model inputs: x[1,3,60..640,?],y[4]"},
@@ -155,7 +160,7 @@ std::map<std::string, ReshapeDims> parse_reshape(const std::string& text) {
 }
 
 std::string to_text(const Config& config) {
-  std::string text = cat(config.device, " ", config.static_shapes, config.exact_bytes);
+  std::string text = cat(config.device, " ", config.static_shapes, config.exact_bytes, config.keep_nan);
   for (const Property& property : config.properties)
     text += cat("\n", property.device, " ", property.key, " ", property.value);
   for (auto& [name, dims] : config.reshape) {
@@ -199,6 +204,7 @@ Config make_config(const OptionValues& options, const ProviderContext& context) 
         config.properties.push_back(std::move(property));
   config.reshape = parse_reshape(options.text("reshape_input"));
   check_layout(options.text("layout"));
+  config.keep_nan = options.boolean("keep_nan");
   config.static_shapes = options.boolean("disable_dynamic_shapes");
   bool cpu = std::find(devices.begin(), devices.end(), "CPU") != devices.end();
   bool npu = std::any_of(devices.begin(), devices.end(), [](const std::string& d) { return d.starts_with("NPU"); });

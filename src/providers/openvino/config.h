@@ -21,6 +21,7 @@ struct Config {
   bool static_shapes = false;                  ///< disable_dynamic_shapes: compile once per input shape
   std::string cache_dir;                       ///< of our own cache; empty where OpenVINO's is used, or none
   bool exact_bytes = false;                    ///< 8-bit products must not saturate: see byte_products.h
+  bool keep_nan = false;                       ///< operators in which NaN gets lost are refused
 };
 
 /// All of it but the cache's folder, to tell settings apart.

@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "providers/openvino/find.h"
+#include "providers/openvino/guard.h"
 
 namespace epona::openvino {
 namespace {
@@ -120,8 +121,13 @@ std::string check_devices(const Api& api, const ov_core* core, const std::string
 
 }  // namespace
 
-Core::Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes)
-    : api_(api), device_(std::move(device)), core_(nullptr, {api.core_free}), exact_bytes_(exact_bytes) {
+Core::Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes,
+           bool keep_nan)
+    : api_(api),
+      device_(std::move(device)),
+      core_(nullptr, {api.core_free}),
+      exact_bytes_(exact_bytes),
+      keep_nan_(keep_nan) {
   ov_core* core = nullptr;
   api.check(api.core_create(&core), "starting");
   core_.reset(core);
@@ -143,7 +149,9 @@ const Abilities& Core::abilities() const {
 }
 
 Owned<ov_model> Core::read(const Graph& graph) const {
-  return read_bytes(api_, core_.get(), to_onnx(graph, abilities().weights_by_address));
+  bool by_address = abilities().weights_by_address;
+  if (!may_use_cpu()) return read_bytes(api_, core_.get(), to_onnx(graph, by_address));
+  return read_bytes(api_, core_.get(), to_onnx(add_guards(graph, inner_guards(graph)), by_address));
 }
 
 Owned<ov_compiled_model> Core::compile(const ov_model& model) const {

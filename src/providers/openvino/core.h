@@ -31,8 +31,8 @@ struct DeviceSupport {
 /// One ov::Core with the settings of a session.
 class Core {
  public:
-  /// With `exact_bytes` the CPU device computes 8-bit nets in float32.
-  Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes);
+  /// With `exact_bytes` the CPU device computes 8-bit nets in float32; with `keep_nan` it is not given what loses NaN.
+  Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes, bool keep_nan);
 
   const Api& api() const { return api_; }
   const std::string& device() const { return device_; }
@@ -40,6 +40,7 @@ class Core {
   bool may_use_cpu() const { return !device_.starts_with("GPU") && !device_.starts_with("NPU"); }
   /// Whether the CPU device is kept from 8-bit products that saturate: by its setting, or by keeping 8-bit nets from it.
   bool exact_bytes() const { return exact_bytes_; }
+  bool keep_nan() const { return keep_nan_; }
   bool bytes_in_float() const { return bytes_in_float_; }
   const std::string& device_name() const { return device_name_; }  ///< "AMD EPYC 7R13 Processor"; of several, all
   /// Found out when first asked for, which happens before anything runs.
@@ -47,7 +48,7 @@ class Core {
   void set_abilities(const Abilities& known) const { abilities_ = known; }
   int element(DataType type) const { return abilities().element[static_cast<size_t>(type)]; }
 
-  /// Converts a graph; weights stay where they are, so that the graph's constants must outlive what is made of it.
+  /// Converts a graph, with its inner_guards(); weights stay where they are, so that the graph's constants must outlive what is made of it.
   /// Throws Error(ep_fail) with OpenVINO's message.
   Owned<ov_model> read(const Graph& graph) const;
   Owned<ov_compiled_model> compile(const ov_model& model) const;
@@ -62,7 +63,7 @@ class Core {
   Owned<ov_core> core_;
   std::string device_name_;
   mutable std::optional<Abilities> abilities_;
-  bool exact_bytes_ = false, bytes_in_float_ = false;
+  bool exact_bytes_ = false, keep_nan_ = false, bytes_in_float_ = false;
 };
 
 /// Dims for the C API, which takes them through a pointer to non-const.

@@ -8,6 +8,7 @@
 #include "providers/openvino/cache.h"
 #include "providers/openvino/config.h"
 #include "providers/openvino/core.h"
+#include "providers/openvino/guard_inputs.h"
 #include "providers/provider.h"
 
 namespace epona::openvino {
@@ -40,6 +41,7 @@ class CompiledModel {
   void bind_fresh(Request::Port& port, DataType type, ov_infer_request& request, size_t index) const;
   void copy_out(ov_infer_request& request, size_t index, DataType type, const RunContext& c, int o) const;
   void check_integers(const RunContext& c) const;
+  void check_flags(const ov_infer_request& request) const;
   void give_dynamic(Request::Port& port, DataType type, const RunContext& c, int o) const;
 
   std::shared_ptr<const Core> core_;
@@ -49,6 +51,8 @@ class CompiledModel {
   std::vector<std::optional<Shape>> shapes_;  ///< of the outputs
   std::vector<char> may_be_input_;            ///< output o may be an input passed on, see find_passed_on()
   int64_t int_limit_ = 0;
+  std::optional<GuardSet> guards_;
+  size_t guard_port_ = 0;
   std::vector<size_t> input_port_, output_port_;  ///< position in the graph -> OpenVINO's
   bool dynamic_ = false;
   mutable std::mutex mutex_;

@@ -7,6 +7,7 @@
 #include "graph/convex_groups.h"
 #include "providers/openvino/conversion_errors.h"
 #include "providers/openvino/find.h"
+#include "providers/openvino/guard.h"
 #include "providers/openvino/kernel.h"
 #include "providers/openvino/known_wrong.h"
 #include "providers/openvino/screen.h"
@@ -73,7 +74,8 @@ OpenVinoProvider::OpenVinoProvider(const OptionValues& options, const ProviderCo
     : config_(make_config(options, context)) {
   Installation found = find_installation();
   if (found.library.empty()) fail(Code::ep_fail, "OpenVINO's library libopenvino_c is not there");
-  core_ = std::make_shared<Core>(Api::open(found.library), config_.device, config_.properties, config_.exact_bytes);
+  core_ = std::make_shared<Core>(Api::open(found.library), config_.device, config_.properties, config_.exact_bytes,
+                                 config_.keep_nan);
   if (!config_.cache_dir.empty())
     cache_ = std::make_shared<Cache>(config_.cache_dir,
                                      cat(version(), " ", EPONA_OPENVINO_SOURCES, " ", core_->api().version, " ",
@@ -165,6 +167,10 @@ Claim OpenVinoProvider::choose(const Graph& graph, bool ask_device) {
     candidate[id] = 0;
     claim.refused[id] = std::move(refusal);
   };
+  if (core_->may_use_cpu())
+    for (const Guard& guard : find_guards(graph))
+      if (candidate[guard.node] && graph.nodes[guard.node].opset < kGuardOpset && !is_for_inputs(graph, guard))
+        refuse(guard.node, {Reason::better_on_cpu, cat(describe(graph, guard), ", for all that is known")});
   for (int attempt = 0;; ++attempt) {
     std::vector<NodeId> ids = chosen(candidate);
     if (ids.empty()) return claim;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "providers/openvino/byte_products.h"
+#include "providers/openvino/guard.h"
 #include "providers/openvino/known_wrong.h"
 
 namespace epona::openvino {
@@ -94,12 +95,18 @@ Refusal screen(const Graph& graph, const Node& node, const Core& core, const std
       if (Refusal refusal = type_refusal(graph, id, core, true); refusal.reason != Reason::none) return refusal;
   if (core.may_use_cpu())
     if (Refusal wrong = known_wrong(graph, node, user_int); wrong.reason != Reason::none) return wrong;
+  if (core.keep_nan() && loses_nan(graph, node))
+    return {Reason::user_option, "OpenVINO may make a number of NaN here, and option keep_nan forbids that"};
   if (node.op == "If" || node.op == "Loop")
     for (ValueId id : node.outputs)
       if (id != kNone && !graph.values[id].type.shape)
         return {Reason::dynamic_shape, cat("the rank of its output '", graph.values[id].name, "' is not known")};
   Refusal inner;
   for_each_subgraph(node, [&](const Graph& body) {
+    if (core.may_use_cpu() && inner.reason == Reason::none)
+      for (const Guard& guard : find_guards(body))
+        if (guard.kind != Guard::Kind::finite && guard.kind != Guard::Kind::mask)  // what the body reads is looked at outside
+          inner = {Reason::better_on_cpu, cat("in its body: ", describe(body, guard), ", for all that is known")};
     std::vector<char> body_ints = user_integers(body);
     for (const Node& part : body.nodes) {
       if (part.removed || inner.reason != Reason::none) continue;
