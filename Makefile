@@ -74,7 +74,7 @@ demo: install  ## recognise lines of text: IMAGE=path for your own picture
 test: build install  ## run every test
 	@PY=$(PY) BUILD=$(BUILD) JOBS=$(JOBS) scripts/test.sh
 
-test-openvino: build install  ## all core models, conformance cases and .case files with OpenVINO before the CPU
+test-openvino: build install  ## all core models at every level, conformance cases and .case files with OpenVINO before the CPU
 	@$(PY) scripts/models.py --mark core
 	@EPONA_OPENVINO_ALL=1 $(PY) -m pytest -q tests/providers/openvino
 	@EPONA_OPENVINO_DIR=$$($(PY) -c "import openvino; print(openvino.__path__[0])") \

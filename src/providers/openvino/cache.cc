@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -97,7 +98,11 @@ std::optional<Cache::Blob> Cache::open(const std::filesystem::path& path, const 
       blob.bytes = blob.bytes.first(blob.bytes.size() - sizeof(Seal));
       if (std::memcmp(seal.magic, expected.magic, sizeof(seal.magic)) == 0 && seal.bytes == blob.bytes.size() &&
           seal.digest == digest_of(blob.bytes)) {
-        if (seal.key == key) return blob;
+        if (seal.key == key) {
+          // So that files not used for long can be told, and deleted.
+          std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
+          return blob;
+        }
         wrong = "it was made for something else";
       }
     }
@@ -107,6 +112,17 @@ std::optional<Cache::Blob> Cache::open(const std::filesystem::path& path, const 
   }
   warn(cat("OpenVINOExecutionProvider: the cache file ", path.string(), " is of no use and is made anew: ", wrong));
   return std::nullopt;
+}
+
+/// What writers that did not live to rename them left behind.
+void Cache::remove_leftovers() const {
+  std::error_code ignored;
+  auto yesterday = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
+  for (auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with("epona-") && name.ends_with(".part") && entry.last_write_time(ignored) < yesterday)
+      std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 /// Appends the seal and gives the file its name. A cache that cannot be written costs time, not results.
@@ -124,6 +140,7 @@ void Cache::seal(const std::filesystem::path& temporary, const std::filesystem::
     if (!out || std::filesystem::file_size(temporary) != seal.bytes + sizeof(seal))
       fail(Code::fail, "cannot write ", temporary.string());
     std::filesystem::rename(temporary, path);
+    remove_leftovers();
   } catch (const std::exception& error) {
     std::filesystem::remove(temporary, ignored);
     warn(cat("OpenVINOExecutionProvider: nothing was added to the cache: ", error.what()));

@@ -17,7 +17,8 @@ namespace epona::openvino {
 /// What earlier sessions found out, in files of the option cache_dir: for a graph the claim, for a group the compiled
 /// model. A file is named by the contents of the graph and all that its making depends on, so nothing ever becomes
 /// stale, and ends with a digest of itself. Damaged files are reported and made anew. Files are written whole and renamed,
-/// hence several processes may share a folder; nothing is ever deleted.
+/// hence several processes may share a folder. Only unfinished files are ever deleted; the time of a file is that of its
+/// last use. A file may be deleted while it is in use, and must not be cut short: it stays mapped.
 class Cache {
  public:
   /// `settings`: options, versions and device.
@@ -48,6 +49,7 @@ class Cache {
   std::filesystem::path temporary(const Digest& key) const;
   std::optional<Blob> open(const std::filesystem::path& path, const Digest& key) const;
   void seal(const std::filesystem::path& temporary, const std::filesystem::path& path, const Digest& key) const;
+  void remove_leftovers() const;
   void warn(const std::string& text) const;
   std::string weight_text(const Tensor& tensor);
 

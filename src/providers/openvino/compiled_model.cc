@@ -80,9 +80,9 @@ std::vector<char> find_passed_on(const Graph& graph) {
 /// The CPU device computes int64 in int32, and many operators on integers in float32.
 int64_t integer_limit(const Graph& graph) {
   static constexpr std::string_view in_float[] = {
-      "Equal",     "Less",       "LessOrEqual", "Greater",         "GreaterOrEqual", "Div",    "Mod",   "ReduceMax",
-      "ReduceMin", "ReduceMean", "ReduceSum",   "ReduceSumSquare", "ReduceL1",       "Clip",   "Relu",  "PRelu",
-      "LeakyRelu", "MatMul",     "Gemm",        "Einsum",          "Mean",           "Round",  "TopK",  "Resize",
+      "Equal",     "Less",       "LessOrEqual", "Greater",         "GreaterOrEqual", "Div",   "Mod",  "ReduceMax",
+      "ReduceMin", "ReduceMean", "ReduceSum",   "ReduceSumSquare", "ReduceL1",       "Clip",  "Relu", "PRelu",
+      "LeakyRelu", "MatMul",     "Gemm",        "Einsum",          "Mean",           "Round", "TopK", "Resize",
       "MaxPool",   "Sign",       "Softmax",     "GlobalMaxPool"};
   for (const Node& node : graph.nodes) {
     bool to_bool = node.op == "Cast" && graph.values[node.outputs[0]].type.elem == DataType::boolean;

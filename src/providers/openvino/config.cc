@@ -23,8 +23,9 @@ const OptionSpec kSchema[] = {
      "threads on the CPU; 0: as many as the session's intra_op pool has"},
     {"num_streams", OptionType::integer, "1", "1..", "requests that run side by side"},
     {"cache_dir", OptionType::path, "", "",
-     "folder for compiled models and for who runs what, so that later sessions start sooner; files hold the weights, are "
-     "named by contents and settings, and are never deleted"},
+     "folder for compiled models and for who runs what, so that later sessions start sooner; files hold the weights "
+     "and are named by contents and settings; Epona deletes none, you may at any time (a file's time is that of its last "
+     "use)"},
     {"load_config", OptionType::path, "", "",
      "JSON file of OpenVINO properties by device: {\"CPU\": {\"KEY\": \"value\"}}"},
     {"context", OptionType::text, "", "", "address of an OpenCL context to share (not supported)"},

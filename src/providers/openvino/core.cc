@@ -121,8 +121,7 @@ std::string check_devices(const Api& api, const ov_core* core, const std::string
 
 }  // namespace
 
-Core::Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes,
-           bool keep_nan)
+Core::Core(const Api& api, std::string device, const std::vector<Property>& properties, bool exact_bytes, bool keep_nan)
     : api_(api),
       device_(std::move(device)),
       core_(nullptr, {api.core_free}),

@@ -24,7 +24,7 @@ bool is_floating(DataType type) {
 
 /// Whether a constant holds an infinity or NaN. Only small ones are looked at: masks and bounds, not weights.
 bool is_infinite(const Tensor& tensor) {
-  if (tensor.type != DataType::float32 || !tensor.data || tensor.size() > 4096) return false;
+  if (tensor.type != DataType::float32 || !tensor.data || tensor.size() > 1024) return false;
   for (int64_t i = 0; i < tensor.size(); ++i) {
     float element;
     std::memcpy(&element, tensor.as<char>() + 4 * i, 4);  // may lie unaligned
@@ -47,7 +47,8 @@ class Search {
     find_losses();
     for (ValueId id : graph_.inputs)
       if (is_floating(graph_.values[id].type.elem) && (node_ = lost_[id]) != kNone)
-        add(is_mask(id, 4) ? Kind::mask : Kind::finite, id, cat("; OpenVINO loses NaN and infinities in ", describe(graph_.nodes[lost_[id]])));
+        add(is_mask(id, 4) ? Kind::mask : Kind::finite, id,
+            cat("; OpenVINO loses NaN and infinities in ", describe(graph_.nodes[lost_[id]])));
     for (size_t id = 0; id < taint_.size(); ++id)
       if (const Tensor* constant = graph_.constant(static_cast<ValueId>(id)); constant && is_infinite(*constant))
         taint_[id] = Taint::infinite;
@@ -114,14 +115,16 @@ class Search {
     if (node.is("Gather")) index(node, Kind::index, in(node, 1), in(node, 0), attr(node, "axis", 0));
     if (node.is("RotaryEmbedding")) index(node, Kind::position, in(node, 3), in(node, 1), 0);
     if (node.is("GatherND"))
-      add(Kind::coordinates, in(node, 1), cat(", which is out of range in ", describe(node), "; OpenVINO does not check it"),
-          in(node, 0), attr(node, "batch_dims", 0));
+      add(Kind::coordinates, in(node, 1),
+          cat(", which is out of range in ", describe(node), "; OpenVINO does not check it"), in(node, 0),
+          attr(node, "batch_dims", 0));
     if (node.is("ArgMax") || node.is("ArgMin")) {
       const auto& shape = graph_.values[in(node, 0)].type.shape;
       int64_t axis = attr(node, "axis", 0);
       if (axis < 0 && shape) axis += static_cast<int64_t>(shape->size());
       if (dim(in(node, 0), axis) <= 0)
-        add(Kind::filled, in(node, 0), cat(" along the axis that is empty in ", describe(node), "; OpenVINO does not check it"), kNone, axis);
+        add(Kind::filled, in(node, 0),
+            cat(" along the axis that is empty in ", describe(node), "; OpenVINO does not check it"), kNone, axis);
     }
   }
 
@@ -129,7 +132,8 @@ class Search {
     if (!node.is("Div") && !node.is("Mod")) return;
     ValueId value = in(node, 1);
     if (value == kNone || is_floating(graph_.values[value].type.elem) || !ranges_[value].has_zero()) return;
-    add(Kind::nonzero, value, cat(", by which ", describe(node), " would divide integers; OpenVINO gives another result"));
+    add(Kind::nonzero, value,
+        cat(", by which ", describe(node), " would divide integers; OpenVINO gives another result"));
   }
 
   /// Operands for which an operator makes NaN or an infinity of finite numbers; overflow is not considered.
@@ -144,8 +148,9 @@ class Search {
       if (is_masked(output, 4))
         taint_[output] = Taint::nan;
       else
-        add(kind, value, cat(" in ", describe(node), "; OpenVINO would lose what becomes of it in ",
-                             describe(graph_.nodes[lost_[output]])));
+        add(kind, value,
+            cat(" in ", describe(node), "; OpenVINO would lose what becomes of it in ",
+                describe(graph_.nodes[lost_[output]])));
     };
     if (one_of(node.op, {"Div", "Mod"}) && second != kNone && ranges_[second].has_zero()) source(Kind::nonzero, second);
     if (node.op == "Reciprocal" && ranges_[first].has_zero()) source(Kind::nonzero, first);
@@ -231,9 +236,30 @@ class Search {
                            return input == kNone || taint_[input] == Taint::none || graph_.constant(input);
                          });
       if (only_bounds) return;
-      if (one_of(node.op, {"Identity", "Cast", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice",
-                           "Gather", "Expand", "Tile", "Split", "Concat", "Where", "Relu", "Clip", "Max", "Min", "Exp",
-                           "Pad", "Trilu", "ScatterND", "ScatterElements", "ConstantOfShape"}) ||
+      if (one_of(node.op, {"Identity",
+                           "Cast",
+                           "Reshape",
+                           "Transpose",
+                           "Squeeze",
+                           "Unsqueeze",
+                           "Flatten",
+                           "Slice",
+                           "Gather",
+                           "Expand",
+                           "Tile",
+                           "Split",
+                           "Concat",
+                           "Where",
+                           "Relu",
+                           "Clip",
+                           "Max",
+                           "Min",
+                           "Exp",
+                           "Pad",
+                           "Trilu",
+                           "ScatterND",
+                           "ScatterElements",
+                           "ConstantOfShape"}) ||
           (node.op == "Add" && !(taint_[node.inputs[0]] == taint && taint_[node.inputs[1]] == taint))) {
         for (ValueId to : node.outputs)
           if (to != kNone) taint_[to] = taint;
@@ -249,7 +275,8 @@ class Search {
       taint_[output] = Taint::nan;
       return;
     }
-    add(Kind::number, output, cat(" made by ", describe(node), "; OpenVINO loses it in ", describe(graph_.nodes[lost_[output]])));
+    add(Kind::number, output,
+        cat(" made by ", describe(node), "; OpenVINO loses it in ", describe(graph_.nodes[lost_[output]])));
   }
 
   const Graph& graph_;
@@ -272,11 +299,36 @@ bool loses_nan(const Graph& graph, const Node& node) {
   if (node.inputs.empty() || node.inputs[0] == kNone || !is_floating(graph.values[node.inputs[0]].type.elem))
     return false;
   if (one_of(node.op, {"LSTM", "GRU", "RNN"})) return graph.attribute<float>(node, "clip") != nullptr;
-  return one_of(node.op,
-                {"Relu", "Clip", "Celu", "Exp", "HardSigmoid", "Max", "Min", "Softmax", "LogSoftmax",
-                 "ReduceMax", "ReduceMin", "ReduceLogSum", "ReduceLogSumExp", "MaxPool", "GlobalMaxPool", "MaxRoiPool",
-                 "ArgMax", "ArgMin", "TopK", "LRN", "Mod", "Unique", "ScatterElements", "ScatterND", "Hardmax",
-                 "Attention", "RoiAlign", "GridSample", "SoftmaxCrossEntropyLoss", "FusedConv"});
+  return one_of(node.op, {"Relu",
+                          "Clip",
+                          "Celu",
+                          "Exp",
+                          "HardSigmoid",
+                          "Max",
+                          "Min",
+                          "Softmax",
+                          "LogSoftmax",
+                          "ReduceMax",
+                          "ReduceMin",
+                          "ReduceLogSum",
+                          "ReduceLogSumExp",
+                          "MaxPool",
+                          "GlobalMaxPool",
+                          "MaxRoiPool",
+                          "ArgMax",
+                          "ArgMin",
+                          "TopK",
+                          "LRN",
+                          "Mod",
+                          "Unique",
+                          "ScatterElements",
+                          "ScatterND",
+                          "Hardmax",
+                          "Attention",
+                          "RoiAlign",
+                          "GridSample",
+                          "SoftmaxCrossEntropyLoss",
+                          "FusedConv"});
 }
 
 std::vector<Guard> find_guards(const Graph& graph) { return Search(graph).run(); }
@@ -284,24 +336,34 @@ std::vector<Guard> find_guards(const Graph& graph) { return Search(graph).run();
 bool is_for_inputs(const Graph& graph, const Guard& guard) {
   const Value& value = graph.values[guard.value];
   bool numeric = guard.kind == Kind::nonzero || guard.kind == Kind::positive || guard.kind == Kind::not_negative;
-  if (!value.is_input || (numeric && is_floating(value.type.elem) && value.type.elem != DataType::float32)) return false;
+  if (!value.is_input || (numeric && is_floating(value.type.elem) && value.type.elem != DataType::float32))
+    return false;
   return guard.data == kNone || graph.values[guard.data].is_input || graph.constant(guard.data) ||
          graph.values[guard.data].type.static_shape();
 }
 
+bool is_inner(const Graph& graph, const Guard& guard) {
+  return !is_for_inputs(graph, guard) && graph.nodes[guard.node].opset >= kGuardOpset;
+}
+
 std::vector<Guard> inner_guards(const Graph& graph) {
   std::vector<Guard> guards = find_guards(graph);
-  std::erase_if(guards, [&](const Guard& guard) {
-    return is_for_inputs(graph, guard) || graph.nodes[guard.node].opset < kGuardOpset;
-  });
+  std::erase_if(guards, [&](const Guard& guard) { return !is_inner(graph, guard); });
   return guards;
 }
 
 std::string describe(const Graph& graph, const Guard& guard) {
-  static constexpr const char* what[] = {"a number that is not finite", "NaN", "nothing but infinities", "0", "a number that is not positive",
-                                         "a negative number", "an index", "a position", "an index", "no elements"};
-  return cat("value '", graph.values[guard.value].name, "' holds ",
-             what[static_cast<size_t>(guard.kind)], guard.text);
+  static constexpr const char* what[] = {"a number that is not finite",
+                                         "NaN",
+                                         "nothing but infinities",
+                                         "0",
+                                         "a number that is not positive",
+                                         "a negative number",
+                                         "an index",
+                                         "a position",
+                                         "an index",
+                                         "no elements"};
+  return cat("value '", graph.values[guard.value].name, "' holds ", what[static_cast<size_t>(guard.kind)], guard.text);
 }
 
 }  // namespace epona::openvino

@@ -11,16 +11,16 @@ namespace epona::openvino {
 /// Either way the run then fails, and the next provider gives the right value or the right error.
 struct Guard {
   enum class Kind {
-    finite,        ///< no NaN, no infinity: inputs only
-    number,        ///< no NaN
-    mask,          ///< a number in every row along the last dim, negative infinities beside it: inputs only
-    nonzero,       ///< of integers and floats
+    finite,   ///< no NaN, no infinity: inputs only
+    number,   ///< no NaN
+    mask,     ///< a number in every row along the last dim, negative infinities beside it: inputs only
+    nonzero,  ///< of integers and floats
     positive,
     not_negative,
-    index,         ///< within [-n, n) with the dim n of `data` at `axis`
-    position,      ///< within [0, n)
-    coordinates,   ///< GatherND: the last dim of `value` indexes the dims of `data` from `axis` on
-    filled,        ///< the dim of `value` at `axis` is not 0
+    index,        ///< within [-n, n) with the dim n of `data` at `axis`
+    position,     ///< within [0, n)
+    coordinates,  ///< GatherND: the last dim of `value` indexes the dims of `data` from `axis` on
+    filled,       ///< the dim of `value` at `axis` is not 0
   };
   Kind kind;
   NodeId node;  ///< the operator that would be wrong
@@ -35,7 +35,8 @@ std::vector<Guard> find_guards(const Graph& graph);
 
 /// Whether the group reads all that the guard looks at, so that the host can.
 bool is_for_inputs(const Graph& graph, const Guard& guard);
-/// Those for which the model needs nodes of its own.
+/// Whether the model needs nodes of its own for it.
+bool is_inner(const Graph& graph, const Guard& guard);
 std::vector<Guard> inner_guards(const Graph& graph);
 constexpr int kGuardOpset = 10;  ///< of the operators that these are made of
 

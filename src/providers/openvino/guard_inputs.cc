@@ -131,6 +131,7 @@ GuardSet::GuardSet(const Graph& graph) {
     return it == graph.inputs.end() ? -1 : static_cast<int>(it - graph.inputs.begin());
   };
   for (Guard& guard : find_guards(graph)) {
+    if (is_inner(graph, guard)) inner_.emplace_back(code_of(guard.kind), describe(graph, guard));
     if (!is_for_inputs(graph, guard)) continue;
     Input input;
     input.value = position(guard.value);
@@ -143,7 +144,6 @@ GuardSet::GuardSet(const Graph& graph) {
     input.guard = std::move(guard);
     inputs_.push_back(std::move(input));
   }
-  for (const Guard& guard : inner_guards(graph)) inner_.emplace_back(code_of(guard.kind), describe(graph, guard));
 }
 
 void GuardSet::check_inputs(const RunContext& c) const {

@@ -24,8 +24,9 @@ class Builder {
     return output;
   }
   ValueId list(std::initializer_list<int64_t> values) {
-    return graph_.add_constant(graph_.unique_name("epona_guard_list"),
-                               Tensor::of<int64_t>(Shape{static_cast<int64_t>(values.size())}, {values.begin(), values.size()}));
+    return graph_.add_constant(
+        graph_.unique_name("epona_guard_list"),
+        Tensor::of<int64_t>(Shape{static_cast<int64_t>(values.size())}, {values.begin(), values.size()}));
   }
   ValueId number(int64_t value) {
     return graph_.add_constant(graph_.unique_name("epona_guard_number"), Tensor::scalar<int64_t>(value));
@@ -34,9 +35,7 @@ class Builder {
     if (DataType type = graph_.values[value].type.elem; type == DataType::int64) return number(0);
     return cast(number(0), graph_.values[value].type.elem);
   }
-  ValueId cast(ValueId value, DataType type) {
-    return node("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
-  }
+  ValueId cast(ValueId value, DataType type) { return node("Cast", {value}, {{"to", static_cast<int64_t>(type)}}); }
   ValueId largest(ValueId value) { return node("ReduceMax", {value}, {{"keepdims", int64_t{0}}}); }
   ValueId smallest(ValueId value) { return node("ReduceMin", {value}, {{"keepdims", int64_t{0}}}); }
   ValueId any(ValueId flags) { return largest(cast(flags, DataType::int32)); }

@@ -52,6 +52,24 @@ bool is_random(const Node& node) {
   return node.domain.empty() && std::find(std::begin(ops), std::end(ops), node.op) != std::end(ops);
 }
 
+/// Nobody could look at what OpenVINO computes inside a body. What the body reads is looked at outside, and an index that
+/// is written in the model is taken to be right.
+Refusal unguarded(const Graph& graph, const Node& node, const Graph& body) {
+  auto is_written = [&](ValueId value) {
+    if (body.constant(value)) return true;
+    for (auto [outer, inner] : body.captured)
+      if (inner == value) return graph.constant(node.captures[static_cast<size_t>(outer)]) != nullptr;
+    return false;
+  };
+  for (const Guard& guard : find_guards(body)) {
+    if (guard.kind == Guard::Kind::finite || guard.kind == Guard::Kind::mask) continue;
+    bool index = guard.kind == Guard::Kind::index || guard.kind == Guard::Kind::position;
+    if (index && is_written(guard.value)) continue;
+    return {Reason::better_on_cpu, cat("in its body: ", describe(body, guard), ", for all that is known")};
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_heavy(const Node& node) {
@@ -103,10 +121,7 @@ Refusal screen(const Graph& graph, const Node& node, const Core& core, const std
         return {Reason::dynamic_shape, cat("the rank of its output '", graph.values[id].name, "' is not known")};
   Refusal inner;
   for_each_subgraph(node, [&](const Graph& body) {
-    if (core.may_use_cpu() && inner.reason == Reason::none)
-      for (const Guard& guard : find_guards(body))
-        if (guard.kind != Guard::Kind::finite && guard.kind != Guard::Kind::mask)  // what the body reads is looked at outside
-          inner = {Reason::better_on_cpu, cat("in its body: ", describe(body, guard), ", for all that is known")};
+    if (core.may_use_cpu() && inner.reason == Reason::none) inner = unguarded(graph, node, body);
     std::vector<char> body_ints = user_integers(body);
     for (const Node& part : body.nodes) {
       if (part.removed || inner.reason != Reason::none) continue;

@@ -25,8 +25,9 @@ Range bounds(const Tensor& tensor) {
 }
 
 Range of_constant(const Tensor& tensor) {
-  constexpr int64_t kSmall = 1 << 16;  // weights say nothing
-  if (!tensor.data || tensor.size() == 0 || tensor.size() > kSmall) return {};
+  // Weights say nothing and would take as long as OpenVINO takes to read its compiled model; tables of positions do.
+  int64_t small = is_integer(tensor.type) ? 1 << 16 : 1 << 10;
+  if (!tensor.data || tensor.size() == 0 || tensor.size() > small) return {};
   switch (tensor.type) {
     case DataType::float32:
       return bounds<float>(tensor);
@@ -71,10 +72,19 @@ Range of_node(const Graph& graph, const Node& node, const std::vector<Range>& kn
     return i < node.inputs.size() && node.inputs[i] != kNone ? known[node.inputs[i]] : Range{};
   };
   bool two = node.inputs.size() == 2 && node.inputs[0] != kNone && node.inputs[1] != kNone;
-  if (one_of(node, {"Identity", "Cast", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Gather",
-                    "Expand", "Tile", "Split", "GatherElements", "GatherND", "Dropout", "ReduceMean", "ReduceMax",
-                    "ReduceMin", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "DepthToSpace",
-                    "SpaceToDepth", "TopK", "Trilu"}))
+  if (one_of(node, {"Identity",       "Cast",
+                    "Reshape",        "Transpose",
+                    "Squeeze",        "Unsqueeze",
+                    "Flatten",        "Slice",
+                    "Gather",         "Expand",
+                    "Tile",           "Split",
+                    "GatherElements", "GatherND",
+                    "Dropout",        "ReduceMean",
+                    "ReduceMax",      "ReduceMin",
+                    "MaxPool",        "AveragePool",
+                    "GlobalMaxPool",  "GlobalAveragePool",
+                    "DepthToSpace",   "SpaceToDepth",
+                    "TopK",           "Trilu"}))
     return one_of(node, {"Trilu", "AveragePool"}) ? either(in(0), {0, 0}) : in(0);
   if (one_of(node, {"Concat", "Max", "Min", "Sum"})) {
     Range all = in(0);

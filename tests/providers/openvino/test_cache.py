@@ -145,6 +145,25 @@ def test_file_may_go_while_a_session_runs(tmp_path):
     assert np.array_equal(expected, session.run(None, {"x": sample()})[0])
 
 
+def test_time_of_a_file_is_that_of_its_last_use(tmp_path):
+    made = chain(0)
+    run(made, tmp_path)
+    for file in tmp_path.iterdir():
+        os.utime(file, (1e9, 1e9))
+    run(made, tmp_path)
+    assert all(file.stat().st_mtime > 1.5e9 for file in tmp_path.iterdir())
+
+
+def test_unfinished_files_go_when_they_are_old(tmp_path):
+    old, new, foreign = tmp_path / "epona-1.2.3.part", tmp_path / "epona-4.5.6.part", tmp_path / "mine.part"
+    for file in (old, new, foreign):
+        file.write_bytes(b"half")
+    for file in (old, foreign):
+        os.utime(file, (1e9, 1e9))
+    run(chain(0), tmp_path)
+    assert not old.exists() and new.exists() and foreign.exists()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_folder_that_cannot_be_written(tmp_path, capfd):
     tmp_path.chmod(0o555)

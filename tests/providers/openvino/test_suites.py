@@ -48,7 +48,9 @@ def test_model(name):
 
     if not model_path(name).exists():
         pytest.skip(f"{name} is not there: scripts/models.py --only {name}")
-    run("-m", "pytest", "-q", "tests/models/test_models.py", "--model", name, "-k", "all-2", seconds=900)
+    # All of it: every level, one and two threads, and the tokens of decoders.
+    part = [] if ALL else ["-k", "all-2"]
+    run("-m", "pytest", "-q", "tests/models", "--model", name, *part, seconds=3000 if ALL else 900)
 
 
 def test_conformance():
