@@ -39,7 +39,7 @@ std::set<std::string> read_expected(const std::string& path) {
   if (!in) fail(Code::no_such_file, "cannot read ", path);
   std::set<std::string> names;
   for (std::string line; std::getline(in, line);) {
-    line.erase(std::min(line.find("#"), line.size()));
+    line.erase(std::min(line.find('#'), line.size()));
     while (!line.empty() && line.back() == ' ') line.pop_back();
     if (!line.empty()) names.insert(line);
   }

@@ -13,12 +13,20 @@ from onnx import TensorProto, helper, numpy_helper, parser
 import epona
 
 SMALL = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[2] a) => (float[2] s) { s = Add(a, a) }')
-# Runs for hours, in steps of some microseconds.
+# Runs for a minute or so, in steps of some microseconds.
 ENDLESS = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
 g (int64 n, float[K] x) => (float[K] y) <bool go = {1}> {
   y = Loop(n, go, x) <body = b (int64 i, bool c, float[K] s) => (bool d, float[K] t) {
     d = Identity(c)  u = Sqrt(s)  v = Mul(u, u)  t = Add(v, x) }> }""").SerializeToString()
-FEED = {"n": np.array(1 << 60), "x": np.ones(4096, np.float32)}
+FEED = {"n": np.array(10_000_000), "x": np.ones(4096, np.float32)}
+
+
+@pytest.fixture(autouse=True)
+def control_c_raises():
+    """Python leaves SIGINT alone where it was ignored when it started, as in jobs that a shell runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def large_model():

@@ -93,6 +93,7 @@ Graph add_guards(const Graph& graph, const std::vector<Guard>& guards) {
   Builder builder(guarded);
   ValueId one = builder.list({1});
   std::vector<ValueId> flags;
+  flags.reserve(guards.size());
   for (const Guard& guard : guards) flags.push_back(builder.node("Reshape", {builder.flag(guard), one}));
   ValueId all = flags[0];
   if (flags.size() > 1) all = builder.node("Concat", flags, {{"axis", int64_t{0}}});
