@@ -17,11 +17,6 @@ bool one_of(std::string_view op, std::initializer_list<std::string_view> ops) {
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-bool is_floating(DataType type) {
-  return type == DataType::float32 || type == DataType::float16 || type == DataType::bfloat16 ||
-         type == DataType::float64;
-}
-
 /// Whether a constant holds an infinity or NaN. Only small ones are looked at: masks and bounds, not weights.
 bool is_infinite(const Tensor& tensor) {
   if (tensor.type != DataType::float32 || !tensor.data || tensor.size() > 1024) return false;
@@ -46,7 +41,7 @@ class Search {
   std::vector<Guard> run() {
     find_losses();
     for (ValueId id : graph_.inputs)
-      if (is_floating(graph_.values[id].type.elem) && (node_ = lost_[id]) != kNone)
+      if (is_float(graph_.values[id].type.elem) && (node_ = lost_[id]) != kNone)
         add(is_mask(id, 4) ? Kind::mask : Kind::finite, id,
             cat("; OpenVINO loses NaN and infinities in ", describe(graph_.nodes[lost_[id]])));
     for (size_t id = 0; id < taint_.size(); ++id)
@@ -85,11 +80,11 @@ class Search {
       if (node.removed) continue;
       NodeId loss = loses_nan(graph_, node) ? static_cast<NodeId>(n) : kNone;
       for (ValueId output : node.outputs)
-        if (output != kNone && loss == kNone && is_floating(graph_.values[output].type.elem)) loss = lost_[output];
+        if (output != kNone && loss == kNone && is_float(graph_.values[output].type.elem)) loss = lost_[output];
       if (loss == kNone) continue;
       for (auto* list : {&node.inputs, &node.captures})
         for (ValueId input : *list)
-          if (input != kNone && is_floating(graph_.values[input].type.elem)) lost_[input] = loss;
+          if (input != kNone && is_float(graph_.values[input].type.elem)) lost_[input] = loss;
     }
   }
 
@@ -131,7 +126,7 @@ class Search {
   void divisors(const Node& node) {
     if (!node.is("Div") && !node.is("Mod")) return;
     ValueId value = in(node, 1);
-    if (value == kNone || is_floating(graph_.values[value].type.elem) || !ranges_[value].has_zero()) return;
+    if (value == kNone || is_float(graph_.values[value].type.elem) || !ranges_[value].has_zero()) return;
     add(Kind::nonzero, value,
         cat(", by which ", describe(node), " would divide integers; OpenVINO gives another result"));
   }
@@ -140,7 +135,7 @@ class Search {
   void floats(const Node& node) {
     if (node.outputs.empty() || node.outputs[0] == kNone) return;
     ValueId output = node.outputs[0];
-    if (!is_floating(graph_.values[output].type.elem)) return;
+    if (!is_float(graph_.values[output].type.elem)) return;
     pass_on(node, output);
     if (lost_[output] == kNone || !node.domain.empty()) return;
     ValueId first = in(node, 0), second = in(node, 1);
@@ -296,8 +291,7 @@ bool loses_nan(const Graph& graph, const Node& node) {
     for (const Node& part : body.nodes) inside |= !part.removed && loses_nan(body, part);
   });
   if (inside) return true;
-  if (node.inputs.empty() || node.inputs[0] == kNone || !is_floating(graph.values[node.inputs[0]].type.elem))
-    return false;
+  if (node.inputs.empty() || node.inputs[0] == kNone || !is_float(graph.values[node.inputs[0]].type.elem)) return false;
   if (one_of(node.op, {"LSTM", "GRU", "RNN"})) return graph.attribute<float>(node, "clip") != nullptr;
   return one_of(node.op, {"Relu",
                           "Clip",
@@ -336,8 +330,7 @@ std::vector<Guard> find_guards(const Graph& graph) { return Search(graph).run();
 bool is_for_inputs(const Graph& graph, const Guard& guard) {
   const Value& value = graph.values[guard.value];
   bool numeric = guard.kind == Kind::nonzero || guard.kind == Kind::positive || guard.kind == Kind::not_negative;
-  if (!value.is_input || (numeric && is_floating(value.type.elem) && value.type.elem != DataType::float32))
-    return false;
+  if (!value.is_input || (numeric && is_float(value.type.elem) && value.type.elem != DataType::float32)) return false;
   return guard.data == kNone || graph.values[guard.data].is_input || graph.constant(guard.data) ||
          graph.values[guard.data].type.static_shape();
 }
