@@ -59,6 +59,9 @@ class Device : public std::enable_shared_from_this<Device> {
   std::string name_;
 };
 
+/// Whether two devices share one memory; null is the host's.
+inline bool same_memory(const Device* a, const Device* b) { return a == b || (a && b && a->same_memory(*b)); }
+
 /// Copies between any two memories; null is the host's.
 void copy_bytes(void* to, Device* to_device, const void* from, Device* from_device, size_t bytes);
 

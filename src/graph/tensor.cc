@@ -68,7 +68,7 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::in_memory_of(Device* wanted) const {
-  if (device == wanted || (device && wanted && device->same_memory(*wanted))) return *this;
+  if (same_memory(device, wanted)) return *this;
   Tensor copy = allocate(type, shape, wanted);
   copy.assign(*this);
   return copy;

@@ -330,8 +330,7 @@ class PlanBuilder {
 
 int Plan::memory_of(const Device* device) const {
   for (size_t m = 0; m < memories.size(); ++m)
-    if (memories[m].device == device || (device && memories[m].device && memories[m].device->same_memory(*device)))
-      return static_cast<int>(m);
+    if (same_memory(memories[m].device, device)) return static_cast<int>(m);
   return -1;
 }
 
