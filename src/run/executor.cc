@@ -133,7 +133,8 @@ RuntimeValue Executor::feed_from_device(Frame& frame, size_t input, const Tensor
 
 void Executor::give_memory(RuntimeValue& output, int index, const Tensor& shown, Device* device) const {
   if (!has_memory(output)) {
-    output = RuntimeValue(Tensor::allocate(shown.type, shown.shape, device));
+    output = RuntimeValue(device ? Tensor::allocate(shown.type, shown.shape, device)
+                                 : output_pool_->make(shown.type, shown.shape));
     return;
   }
   if (output.tensor.type != shown.type)
@@ -218,7 +219,8 @@ void Executor::collect(Frame& frame, std::span<RuntimeValue> outputs) const {
       outputs[i].tensor.owner = frame.slot(root.root).tensor.owner;
       if (outputs[i].tensor.owner) continue;
     }
-    outputs[i].tensor = value.tensor.clone();
+    outputs[i].tensor = output_pool_->make(value.tensor.type, value.tensor.shape);
+    outputs[i].tensor.assign(value.tensor);
   }
 }
 

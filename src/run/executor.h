@@ -7,6 +7,7 @@
 #include "plan/plan.h"
 #include "run/block_pool.h"
 #include "run/frame.h"
+#include "run/output_pool.h"
 
 namespace epona {
 
@@ -38,6 +39,7 @@ class Executor {
 
   std::shared_ptr<const Plan> plan_;
   mutable BlockPools blocks_;
+  std::shared_ptr<OutputPool> output_pool_ = std::make_shared<OutputPool>();
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Frame>> idle_;  // at most kMaxFrames; the least recently used goes first
   mutable uint64_t clock_ = 0;

@@ -154,18 +154,12 @@ CompiledModel::CompiledModel(std::shared_ptr<const Core> core, Owned<ov_compiled
     output_types_.push_back(graph.values[graph.outputs[o]].type.elem);
     shapes_.push_back(out[output_port_[o]].shape);
     dynamic_ |= !shapes_.back();
+    lends_ |= !shapes_.back() && !may_be_input_[o];
   }
 }
 
-std::unique_ptr<CompiledModel::Request> CompiledModel::take() const {
-  {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      auto request = std::move(idle_.back());
-      idle_.pop_back();
-      return request;
-    }
-  }
+std::unique_ptr<Request> CompiledModel::take() const {
+  if (auto request = requests_->take()) return request;
   const Api& api = core_->api();
   auto request = std::make_unique<Request>();
   ov_infer_request* made = nullptr;
@@ -193,38 +187,39 @@ void CompiledModel::bind(Request::Port& port, const Tensor& tensor, ov_infer_req
             input ? "setting an input" : "setting an output");
 }
 
-/// A tensor that OpenVINO allocates while running and that is then the caller's: no copy.
-void CompiledModel::bind_fresh(Request::Port& port, DataType type, ov_infer_request& request, size_t index) const {
-  const Api& api = core_->api();
-  int64_t none = 0;
-  ov_tensor* made = nullptr;
-  api.check(api.tensor_create(core_->element(type), {1, &none}, &made), "making a tensor");
-  port.tensor = Owned<ov_tensor>(made, {api.tensor_free});
-  api.check(api.infer_request_set_output_tensor_by_index(&request, index, made), "setting an output");
-}
-
-void CompiledModel::give_dynamic(Request::Port& port, DataType type, const RunContext& c, int o) const {
-  const Api& api = core_->api();
-  Tensor result;
-  result.type = type;
-  result.shape = shape_of(api, port.tensor.get());
-  if (result.size() > 0) api.check(api.tensor_data(port.tensor.get(), &result.data), "asking for an address");
-  result.owner = std::shared_ptr<void>(
-      port.tensor.release(), [free = api.tensor_free](void* tensor) { free(static_cast<ov_tensor*>(tensor)); });
-  if (!result.data) result.data = nothing;
-  c.set(o, RuntimeValue(std::move(result)));
-}
-
-void CompiledModel::copy_out(ov_infer_request& request, size_t index, DataType type, const RunContext& c, int o) const {
+Owned<ov_tensor> CompiledModel::output(const ov_infer_request& request, size_t index) const {
   const Api& api = core_->api();
   ov_tensor* found = nullptr;
   api.check(api.infer_request_get_output_tensor_by_index(&request, index, &found), "asking for an output");
-  Owned<ov_tensor> tensor(found, {api.tensor_free});
-  Tensor& to = dynamic_ || !has_memory(c, o) ? c.allocate(o, shape_of(api, found), type) : c.out(o);
+  return Owned<ov_tensor>(found, {api.tensor_free});
+}
+
+void CompiledModel::copy_out(const ov_infer_request& request, const RunContext& c, int o) const {
+  const Api& api = core_->api();
+  Owned<ov_tensor> tensor = output(request, output_port_[o]);
+  Tensor& to = dynamic_ || !has_memory(c, o) ? c.allocate(o, shape_of(api, tensor.get()), output_types_[o]) : c.out(o);
   if (to.bytes() == 0) return;
   void* data = nullptr;
-  api.check(api.tensor_data(found, &data), "asking for an address");
+  api.check(api.tensor_data(tensor.get(), &data), "asking for an address");
   std::memcpy(to.data, data, to.bytes());
+}
+
+/// The caller gets the tensor that OpenVINO has written: no copy.
+void CompiledModel::lend(const ov_infer_request& request, std::shared_ptr<Requests::Loan> loan, const RunContext& c,
+                         int o) const {
+  struct Lent {
+    std::shared_ptr<Requests::Loan> loan;
+    Owned<ov_tensor> tensor;
+  };
+  const Api& api = core_->api();
+  auto lent = std::make_shared<Lent>(std::move(loan), output(request, output_port_[o]));
+  Tensor result;
+  result.type = output_types_[o];
+  result.shape = shape_of(api, lent->tensor.get());
+  if (result.size() > 0) api.check(api.tensor_data(lent->tensor.get(), &result.data), "asking for an address");
+  if (!result.data) result.data = nothing;
+  result.owner = std::move(lent);
+  c.set(o, RuntimeValue(std::move(result)));
 }
 
 /// A wrong answer is worse than none: another provider takes over.
@@ -245,11 +240,9 @@ void CompiledModel::check_integers(const RunContext& c) const {
 
 void CompiledModel::check_flags(const ov_infer_request& request) const {
   const Api& api = core_->api();
-  ov_tensor* found = nullptr;
-  api.check(api.infer_request_get_output_tensor_by_index(&request, guard_port_, &found), "asking for an output");
-  Owned<ov_tensor> tensor(found, {api.tensor_free});
+  Owned<ov_tensor> tensor = output(request, guard_port_);
   void* data = nullptr;
-  api.check(api.tensor_data(found, &data), "asking for an address");
+  api.check(api.tensor_data(tensor.get(), &data), "asking for an address");
   guards_->check_flags(static_cast<const int32_t*>(data));
 }
 
@@ -261,24 +254,18 @@ void CompiledModel::run(const RunContext& c) const {
   ov_infer_request& infer = *request->request;
   for (int i = 0; i < c.inputs(); ++i) bind(request->inputs[i], c.in(i), infer, input_port_[i], true);
   for (int o = 0; o < c.outputs(); ++o) {
-    if (may_be_input_[o]) continue;
-    if (!shapes_[o])
-      bind_fresh(request->outputs[o], output_types_[o], infer, output_port_[o]);
-    else if (dynamic_ || !has_memory(c, o))
-      bind(request->outputs[o], c.allocate(o, *shapes_[o], output_types_[o]), infer, output_port_[o], false);
-    else
-      bind(request->outputs[o], c.out(o), infer, output_port_[o], false);
+    if (may_be_input_[o] || !shapes_[o]) continue;
+    const Tensor& to = dynamic_ || !has_memory(c, o) ? c.allocate(o, *shapes_[o], output_types_[o]) : c.out(o);
+    bind(request->outputs[o], to, infer, output_port_[o], false);
   }
   api.check(api.infer_request_infer(&infer), "running");
   if (guards_ && guards_->inner() > 0) check_flags(infer);
-  for (int o = 0; o < c.outputs(); ++o) {
-    if (may_be_input_[o])
-      copy_out(infer, output_port_[o], output_types_[o], c, o);
-    else if (!shapes_[o])
-      give_dynamic(request->outputs[o], output_types_[o], c, o);
-  }
-  std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(request));
+  for (int o = 0; o < c.outputs(); ++o)
+    if (may_be_input_[o]) copy_out(infer, c, o);
+  if (!lends_) return requests_->give(std::move(request));
+  std::shared_ptr<Requests::Loan> loan = requests_->lend(std::move(request));
+  for (int o = 0; o < c.outputs(); ++o)
+    if (!may_be_input_[o] && !shapes_[o]) lend(infer, loan, c, o);
 }
 
 }  // namespace epona::openvino

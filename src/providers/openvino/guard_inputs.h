@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class GuardSet {
     Shape shape;               ///< of the data, where that is no input
     std::string name;
   };
+  static std::optional<std::string> violation_of(const Input& input, const RunContext& c);
+
   std::vector<Input> inputs_;
   std::vector<std::pair<Code, std::string>> inner_;  ///< what to throw
 };

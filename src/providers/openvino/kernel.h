@@ -13,20 +13,48 @@
 
 namespace epona::openvino {
 
-/// A compiled model with its idle infer requests. Concurrent runs take one each.
-class CompiledModel {
+/// One infer request and the memory that it was last given, so that a run with the same memory sets nothing.
+struct Request {
+  struct Port {
+    const void* data = nullptr;
+    Shape shape;
+    Owned<ov_tensor> tensor{nullptr, {nullptr}};
+  };
+  Owned<ov_infer_request> request{nullptr, {nullptr}};
+  std::vector<Port> inputs, outputs;
+};
+
+/// Requests that wait for a run, and those whose outputs callers still hold: an output whose dims OpenVINO finds out lies
+/// in memory of the request, which handing over a tensor would make it copy.
+class Requests : public std::enable_shared_from_this<Requests> {
  public:
-  /// One infer request and the memory that it was last given, so that a run with the same memory sets nothing.
-  struct Request {
-    struct Port {
-      const void* data = nullptr;
-      Shape shape;
-      Owned<ov_tensor> tensor{nullptr, {nullptr}};
-    };
-    Owned<ov_infer_request> request{nullptr, {nullptr}};
-    std::vector<Port> inputs, outputs;
+  /// Gives its request back when the last output is gone. The memory stays even if the requests do not.
+  class Loan {
+   public:
+    Loan(std::weak_ptr<Requests> from, const Request* request) : from_(std::move(from)), request_(request) {}
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    ~Loan();
+
+   private:
+    std::weak_ptr<Requests> from_;
+    const Request* request_;
   };
 
+  std::unique_ptr<Request> take();  ///< null when none waits
+  void give(std::unique_ptr<Request> request);
+  std::shared_ptr<Loan> lend(std::unique_ptr<Request> request);
+
+ private:
+  void end_loan(const Request* request);
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Request>> idle_, lent_;
+};
+
+/// A compiled model with its infer requests. Concurrent runs take one each.
+class CompiledModel {
+ public:
   /// `memory`: what the model reads and does not own.
   CompiledModel(std::shared_ptr<const Core> core, Owned<ov_compiled_model> model, const Graph& graph,
                 std::shared_ptr<const void> memory = nullptr);
@@ -38,11 +66,11 @@ class CompiledModel {
  private:
   std::unique_ptr<Request> take() const;
   void bind(Request::Port& port, const Tensor& tensor, ov_infer_request& request, size_t index, bool input) const;
-  void bind_fresh(Request::Port& port, DataType type, ov_infer_request& request, size_t index) const;
-  void copy_out(ov_infer_request& request, size_t index, DataType type, const RunContext& c, int o) const;
+  Owned<ov_tensor> output(const ov_infer_request& request, size_t index) const;
+  void copy_out(const ov_infer_request& request, const RunContext& c, int o) const;
+  void lend(const ov_infer_request& request, std::shared_ptr<Requests::Loan> loan, const RunContext& c, int o) const;
   void check_integers(const RunContext& c) const;
   void check_flags(const ov_infer_request& request) const;
-  void give_dynamic(Request::Port& port, DataType type, const RunContext& c, int o) const;
 
   std::shared_ptr<const Core> core_;
   std::shared_ptr<const void> memory_;
@@ -50,13 +78,13 @@ class CompiledModel {
   std::vector<DataType> output_types_;
   std::vector<std::optional<Shape>> shapes_;  ///< of the outputs
   std::vector<char> may_be_input_;            ///< output o may be an input passed on, see find_passed_on()
+  bool lends_ = false;                        ///< some output is left in the request's memory
   int64_t int_limit_ = 0;
   std::optional<GuardSet> guards_;
   size_t guard_port_ = 0;
   std::vector<size_t> input_port_, output_port_;  ///< position in the graph -> OpenVINO's
   bool dynamic_ = false;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Request>> idle_;
+  std::shared_ptr<Requests> requests_ = std::make_shared<Requests>();
 };
 
 /// A group of nodes: one compiled model, or (disable_dynamic_shapes) one for each set of input shapes lately seen.
