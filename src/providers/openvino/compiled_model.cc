@@ -212,7 +212,7 @@ void CompiledModel::lend(const ov_infer_request& request, std::shared_ptr<Reques
     Owned<ov_tensor> tensor;
   };
   const Api& api = core_->api();
-  auto lent = std::make_shared<Lent>(std::move(loan), output(request, output_port_[o]));
+  auto lent = std::make_shared<Lent>(Lent{std::move(loan), output(request, output_port_[o])});
   Tensor result;
   result.type = output_types_[o];
   result.shape = shape_of(api, lent->tensor.get());
