@@ -19,6 +19,8 @@ int fold(Graph& graph, const PassContext& context, bool with_dequantize) {
     if (node.removed || node.inputs.empty()) continue;
     // Quantised weights stay quantised until the passes that use them have run.
     if (!with_dequantize && node.op == "DequantizeLinear") continue;
+    // fuse_weight_transpose or a compiling provider may do without the copy.
+    if (context.plain_only && transposed_weight(graph, node) != kNone) continue;
     size_t input_bytes = 0;
     bool constant = true;
     for (ValueId input : node.inputs) {

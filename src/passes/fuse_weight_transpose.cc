@@ -9,7 +9,13 @@ namespace {
 // A smaller copy costs nothing, and the node stays a plain MatMul.
 constexpr size_t kWorthIt = 256 * 1024;
 
-/// The large constant float32 matrix that `node` transposes, or kNone.
+/// Whether the value is B of a MatMul of floats and nothing else.
+bool is_right_operand(const Node& node, ValueId value) {
+  return node.is("MatMul") && node.inputs[1] == value && node.inputs[0] != value && node.captures.empty();
+}
+
+}  // namespace
+
 ValueId transposed_weight(const Graph& graph, const Node& node) {
   if (node.removed || !node.is("Transpose") || node.outputs[0] == kNone) return kNone;
   const Tensor* weight = graph.constant(node.inputs[0]);
@@ -18,13 +24,6 @@ ValueId transposed_weight(const Graph& graph, const Node& node) {
   const auto* perm = graph.attribute<std::vector<int64_t>>(node, "perm");
   return !perm || *perm == std::vector<int64_t>{1, 0} ? node.inputs[0] : kNone;
 }
-
-/// Whether the value is B of a MatMul of floats and nothing else.
-bool is_right_operand(const Node& node, ValueId value) {
-  return node.is("MatMul") && node.inputs[1] == value && node.inputs[0] != value && node.captures.empty();
-}
-
-}  // namespace
 
 /// MatMul(x, Transpose(W)) becomes FusedMatMul(x, W) with transB: W is packed from where it lies instead of from a copy,
 /// and an embedding that is also the last layer's weight is held once.

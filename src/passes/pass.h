@@ -17,6 +17,7 @@ struct PassContext {
   OptLevel level = OptLevel::all;
   bool intermediate_outputs = false;
   CancelFlag cancel = nullptr;
+  bool plain_only = false;  ///< Pass::plain only: the others may follow
 };
 
 /// One graph rewrite. apply() works on one graph (the runner also visits subgraphs) and returns how many times it
@@ -44,7 +45,6 @@ class NodeTrace;
 /// Runs every pass that the level allows and `disabled` does not name, verifies the graph after each and says what
 /// happened. `dump_after` prints the graph after the pass of that name (stderr). `trace` follows the nodes.
 std::vector<PassRecord> run_passes(Graph& graph, const PassContext& context, const std::set<std::string>& disabled = {},
-                                   const std::string& dump_after = "", bool plain_only = false,
-                                   NodeTrace* trace = nullptr);
+                                   const std::string& dump_after = "", NodeTrace* trace = nullptr);
 
 }  // namespace epona

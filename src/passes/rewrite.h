@@ -23,6 +23,10 @@ const Node* producer_of(const Graph& graph, ValueId id, std::string_view op, std
 /// Whether exactly one node reads the value (once or more), no subgraph captures it, and it is not a graph output.
 bool read_once(const Graph& graph, const std::vector<std::vector<NodeId>>& consumers, ValueId id);
 
+/// The large constant float32 matrix that `node` transposes, or kNone: MatMul can read it where it lies
+/// (fuse_weight_transpose).
+ValueId transposed_weight(const Graph& graph, const Node& node);
+
 /// What passes that recognise a pattern of nodes share. Readers are those of the graph when it was made: a pattern may
 /// replace and remove nodes of its own, and leaves what others read as it was.
 class PatternMatcher {

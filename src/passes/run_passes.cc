@@ -27,10 +27,10 @@ int apply_everywhere(const Pass& pass, Graph& graph, const PassContext& context,
 }  // namespace
 
 std::vector<PassRecord> run_passes(Graph& graph, const PassContext& context, const std::set<std::string>& disabled,
-                                   const std::string& dump_after, bool plain_only, NodeTrace* trace) {
+                                   const std::string& dump_after, NodeTrace* trace) {
   std::vector<PassRecord> records;
   for (const Pass& pass : all_passes()) {
-    if (context.level < pass.level || disabled.contains(pass.name) || (plain_only && !pass.plain)) continue;
+    if (context.level < pass.level || disabled.contains(pass.name) || (context.plain_only && !pass.plain)) continue;
     stop_if_cancelled(context.cancel);
     auto start = std::chrono::steady_clock::now();
     int rewrites = apply_everywhere(pass, graph, context, trace);

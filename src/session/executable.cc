@@ -48,8 +48,9 @@ class Builder {
     PassContext context;
     context.level = options_.optimization_level;
     context.cancel = options_.cancel_load.get();
+    context.plain_only = plain_only;
     for (PassRecord& record : run_passes(*model_.graph, context, options_.disabled_passes, options_.dump_after,
-                                         plain_only, &recorder_->trace()))
+                                         &recorder_->trace()))
       result_->passes.push_back(std::move(record));
   }
 
