@@ -49,8 +49,8 @@ class Builder {
     context.level = options_.optimization_level;
     context.cancel = options_.cancel_load.get();
     context.plain_only = plain_only;
-    for (PassRecord& record : run_passes(*model_.graph, context, options_.disabled_passes, options_.dump_after,
-                                         &recorder_->trace()))
+    for (PassRecord& record :
+         run_passes(*model_.graph, context, options_.disabled_passes, options_.dump_after, &recorder_->trace()))
       result_->passes.push_back(std::move(record));
   }
 
