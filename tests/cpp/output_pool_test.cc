@@ -45,6 +45,7 @@ TEST(OutputPool, OtherSizesDoNotPileUp) {
   for (int64_t step = 0; step < 200; ++step) pool->make(DataType::float32, Shape{kLarge + 1000 * step});
   EXPECT_LE(pool->idle_bytes(), 4 * static_cast<size_t>(kLarge + 1000 * 200));
   std::vector<Tensor> many;
+  many.reserve(300);
   for (int i = 0; i < 300; ++i) many.push_back(pool->make(DataType::float32, Shape{kLarge}));
   many.clear();
   EXPECT_LE(pool->idle_bytes(), size_t{64} << 20);
@@ -54,6 +55,7 @@ TEST(OutputPool, OtherSizesDoNotPileUp) {
 TEST(OutputPool, ThreadsShareIt) {
   auto pool = std::make_shared<OutputPool>();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < 500; ++i) {
