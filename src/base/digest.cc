@@ -1,7 +1,10 @@
 #include "base/digest.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "base/thread_pool.h"
 
 namespace epona {
 namespace {
@@ -64,6 +67,37 @@ Digest digest_of(std::span<const std::byte> bytes) {
     digest.words[1] = folded(std::rotl(digest.words[1], 23) + lane, kKeys.of[9]) ^ lane;
   }
   return digest;
+}
+
+std::vector<Digest> digests_of(std::span<const std::span<const std::byte>> contents) {
+  constexpr size_t kPart = size_t{1} << 20, kMuch = 4 * kPart;
+  constexpr int kThreads = 4;  // few use up the bandwidth of memory
+  std::vector<std::span<const std::byte>> parts;
+  size_t bytes = 0;
+  for (std::span<const std::byte> content : contents) {
+    bytes += content.size();
+    do {
+      parts.push_back(content.first(std::min(content.size(), kPart)));
+      content = content.subspan(parts.back().size());
+    } while (!content.empty());
+  }
+  std::vector<Digest> of_part(parts.size());
+  auto take = [&](int64_t part) { of_part[static_cast<size_t>(part)] = digest_of(parts[static_cast<size_t>(part)]); };
+  auto count = static_cast<int64_t>(parts.size());
+  if (bytes >= kMuch) {
+    ThreadPool({.threads = std::min(kThreads, cpu_budget()), .spin = false}).run(count, take);
+  } else {
+    for (int64_t part = 0; part < count; ++part) take(part);
+  }
+  std::vector<Digest> digests;
+  digests.reserve(contents.size());
+  const Digest* next = of_part.data();
+  for (std::span<const std::byte> content : contents) {
+    size_t own = std::max<size_t>(1, (content.size() + kPart - 1) / kPart);
+    digests.push_back(own == 1 ? *next : digest_of(std::as_bytes(std::span(next, own))));
+    next += own;
+  }
+  return digests;
 }
 
 std::string Digest::hex() const {

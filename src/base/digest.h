@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace epona {
 
@@ -18,5 +19,9 @@ struct Digest {
 
 Digest digest_of(std::span<const std::byte> bytes);
 inline Digest digest_of(std::string_view text) { return digest_of(std::as_bytes(std::span(text.data(), text.size()))); }
+
+/// A fingerprint of each of several contents, on several threads where there is much to read. Longer ones are taken in
+/// parts: theirs is not what digest_of() gives.
+std::vector<Digest> digests_of(std::span<const std::span<const std::byte>> contents);
 
 }  // namespace epona

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <string>
@@ -59,6 +60,31 @@ TEST(Digest, Avalanche) {
     for (size_t w = 0; w < 2; ++w) flipped += __builtin_popcountll(first.words[w] ^ second.words[w]);
   }
   EXPECT_NEAR(static_cast<double>(flipped) / trials, 64, 4);
+}
+
+TEST(Digest, SeveralContentsAreTakenInParts) {
+  constexpr size_t kPart = size_t{1} << 20;
+  std::vector<std::string> texts;
+  for (size_t count : {size_t{0}, size_t{1}, kPart - 1, kPart, kPart + 1, 3 * kPart, 3 * kPart + 5, size_t{7}})
+    texts.push_back(random_bytes(count, static_cast<unsigned>(count)));
+  std::vector<std::span<const std::byte>> contents;
+  for (const std::string& text : texts) contents.push_back(std::as_bytes(std::span(text.data(), text.size())));
+  std::vector<Digest> together = digests_of(contents);
+  ASSERT_EQ(together.size(), texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(together[i], digests_of({&contents[i], 1}).front()) << i;  // neither company nor threads matter
+    if (texts[i].size() <= kPart) {
+      EXPECT_EQ(together[i], digest_of(texts[i])) << i;
+    }
+  }
+  for (size_t at : {size_t{0}, kPart - 1, kPart, 2 * kPart, 3 * kPart + 4}) {
+    texts[6][at] = static_cast<char>(texts[6][at] ^ 1);
+    EXPECT_FALSE(digests_of({&contents[6], 1}).front() == together[6]) << at;
+    texts[6][at] = static_cast<char>(texts[6][at] ^ 1);
+  }
+  std::swap_ranges(texts[5].begin(), texts[5].begin() + kPart, texts[5].begin() + kPart);
+  EXPECT_FALSE(digests_of({&contents[5], 1}).front() == together[5]);
+  EXPECT_TRUE(digests_of({}).empty());
 }
 
 }  // namespace

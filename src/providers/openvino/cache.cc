@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <functional>
 
 #include "model/model.h"
 #include "providers/openvino/claim_record.h"
@@ -19,38 +18,44 @@ constexpr size_t kInline = 256;  // constants of fewer bytes are part of the ser
 
 /// What every file of the cache ends with.
 struct Seal {
-  char magic[8] = {'E', 'P', 'O', 'N', 'A', 'O', 'V', '1'};
+  char magic[8] = {'E', 'P', 'O', 'N', 'A', 'O', 'V', '2'};
   uint64_t bytes = 0;  ///< before this
   Digest key, digest;
 };
 static_assert(sizeof(Seal) == 48);
 
-void replace_weights(Graph& graph, const std::function<std::string(const Tensor&)>& text) {
-  for (Value& value : graph.values) {
-    if (!value.constant || value.constant.type == DataType::string || value.constant.bytes() < kInline) continue;
-    std::string digest = text(value.constant);
-    value.constant = Tensor::of<uint8_t>(Shape{static_cast<int64_t>(digest.size())},
-                                         std::span(reinterpret_cast<const uint8_t*>(digest.data()), digest.size()));
-  }
+bool stands_apart(const Value& value) {
+  return value.constant && value.constant.type != DataType::string && value.constant.bytes() >= kInline;
 }
+
+Digest digest_of_file(std::span<const std::byte> bytes) { return digests_of({&bytes, 1}).front(); }
 
 }  // namespace
 
 Cache::Cache(std::filesystem::path folder, const std::string& settings, Severity severity, std::string log_id)
     : folder_(std::move(folder)), settings_(digest_of(settings)), severity_(severity), log_id_(std::move(log_id)) {}
 
-std::string Cache::weight_text(const Tensor& tensor) {
-  auto& [bytes, digest] = weights_[tensor.data];
-  if (bytes != tensor.bytes()) {
-    bytes = tensor.bytes();
-    digest = digest_of(std::span(tensor.as<std::byte>(), bytes));
+void Cache::read_weights(const Graph& graph) {
+  std::vector<std::span<const std::byte>> unread;
+  for (const Value& value : graph.values) {
+    if (!stands_apart(value)) continue;
+    std::span bytes(value.constant.as<std::byte>(), value.constant.bytes());
+    if (weights_.try_emplace({bytes.data(), bytes.size()}).second) unread.push_back(bytes);
   }
-  return cat(tensor.type, tensor.shape, digest.hex());
+  std::vector<Digest> digests = digests_of(unread);
+  for (size_t i = 0; i < unread.size(); ++i) weights_[{unread[i].data(), unread[i].size()}] = digests[i];
 }
 
 Digest Cache::key(const Graph& graph, std::string_view purpose) {
+  read_weights(graph);
   Graph small = graph;  // constants are views
-  replace_weights(small, [this](const Tensor& tensor) { return weight_text(tensor); });
+  for (Value& value : small.values) {
+    if (!stands_apart(value)) continue;
+    const Tensor& weight = value.constant;
+    std::string digest = cat(weight.type, weight.shape, weights_.at({weight.data, weight.bytes()}).hex());
+    value.constant = Tensor::of<uint8_t>(Shape{static_cast<int64_t>(digest.size())},
+                                         std::span(reinterpret_cast<const uint8_t*>(digest.data()), digest.size()));
+  }
   Model model;
   model.ir_version = 10;
   std::string text = cat(settings_.hex(), " ", purpose, " ");
@@ -97,7 +102,7 @@ std::optional<Cache::Blob> Cache::open(const std::filesystem::path& path, const 
       std::memcpy(&seal, blob.bytes.data() + blob.bytes.size() - sizeof(Seal), sizeof(Seal));
       blob.bytes = blob.bytes.first(blob.bytes.size() - sizeof(Seal));
       if (std::memcmp(seal.magic, expected.magic, sizeof(seal.magic)) == 0 && seal.bytes == blob.bytes.size() &&
-          seal.digest == digest_of(blob.bytes)) {
+          seal.digest == digest_of_file(blob.bytes)) {
         if (seal.key == key) {
           // So that files not used for long can be told, and deleted.
           std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
@@ -133,7 +138,7 @@ void Cache::seal(const std::filesystem::path& temporary, const std::filesystem::
     Seal seal;
     seal.bytes = file->bytes().size();
     seal.key = key;
-    seal.digest = digest_of(file->bytes());
+    seal.digest = digest_of_file(file->bytes());
     std::ofstream out(temporary, std::ios::binary | std::ios::app);
     out.write(reinterpret_cast<const char*>(&seal), sizeof(seal));
     out.close();

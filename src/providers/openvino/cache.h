@@ -51,13 +51,13 @@ class Cache {
   void seal(const std::filesystem::path& temporary, const std::filesystem::path& path, const Digest& key) const;
   void remove_leftovers() const;
   void warn(const std::string& text) const;
-  std::string weight_text(const Tensor& tensor);
+  void read_weights(const Graph& graph);
 
   std::filesystem::path folder_;
   Digest settings_;
   Severity severity_;
   std::string log_id_;
-  std::map<const void*, std::pair<size_t, Digest>> weights_;
+  std::map<std::pair<const void*, size_t>, Digest> weights_;  ///< by address and bytes
 };
 
 }  // namespace epona::openvino
