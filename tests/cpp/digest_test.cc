@@ -68,6 +68,7 @@ TEST(Digest, SeveralContentsAreTakenInParts) {
   for (size_t count : {size_t{0}, size_t{1}, kPart - 1, kPart, kPart + 1, 3 * kPart, 3 * kPart + 5, size_t{7}})
     texts.push_back(random_bytes(count, static_cast<unsigned>(count)));
   std::vector<std::span<const std::byte>> contents;
+  contents.reserve(texts.size());
   for (const std::string& text : texts) contents.push_back(std::as_bytes(std::span(text.data(), text.size())));
   std::vector<Digest> together = digests_of(contents);
   ASSERT_EQ(together.size(), texts.size());
