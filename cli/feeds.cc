@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <random>
 
 #include "commands.h"
@@ -36,6 +37,13 @@ std::vector<RuntimeValue> make_feeds(const Session& session, const Args& args, b
   for (const std::string& text : args.all("input"))
     if (auto [name, file] = split_pair(text, "input"); !files.emplace(name, file).second)
       throw UsageError{"--input gives '" + name + "' twice"};
+  for (const auto& [name, file] : files) {
+    auto given = [&name = name](const IoInfo& input) { return input.name == name; };
+    if (std::any_of(session.inputs().begin(), session.inputs().end(), given)) continue;
+    std::string known;
+    for (const IoInfo& input : session.inputs()) known += (known.empty() ? "" : ", ") + input.name;
+    throw UsageError{"the model has no input '" + name + "'; it has: " + known};
+  }
   std::map<std::string, int64_t> dims = dims_of(args);
   check_dims(dims, session.inputs());
   std::mt19937 generator(static_cast<unsigned>(args.number("seed", 1234)));
@@ -44,7 +52,6 @@ std::vector<RuntimeValue> make_feeds(const Session& session, const Args& args, b
     auto file = files.find(input.name);
     if (file != files.end()) {
       feeds.emplace_back(read_npy(file->second));
-      files.erase(file);
       continue;
     }
     if (need_all && !args.has("random"))
@@ -60,11 +67,6 @@ std::vector<RuntimeValue> make_feeds(const Session& session, const Args& args, b
     Tensor tensor = Tensor::allocate(input.type.elem, shape);
     fill_random(tensor, generator);
     feeds.emplace_back(std::move(tensor));
-  }
-  if (!files.empty()) {
-    std::string known;
-    for (const IoInfo& input : session.inputs()) known += (known.empty() ? "" : ", ") + input.name;
-    throw UsageError{"the model has no input '" + files.begin()->first + "'; it has: " + known};
   }
   return feeds;
 }

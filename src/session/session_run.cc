@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "run/separate.h"
 #include "session/check_value.h"
 #include "session/rethrow.h"
 #include "session/session.h"
@@ -202,10 +203,16 @@ std::vector<std::shared_ptr<Device>> Session::output_devices() const {
 }
 
 void Session::execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const {
+  std::vector<const void*> given;
+  if (results.size() > 1) {
+    given.reserve(results.size());
+    for (const RuntimeValue& result : results) given.push_back(result.tensor.data);
+  }
   for (;;) {
     std::shared_ptr<const Executable> executable = this->executable();
     try {
-      return executable->executor->run(values, {}, results, env);
+      executable->executor->run(values, {}, results, env);
+      return separate_memory(results, given);
     } catch (const ProviderFailure& failure) {
       // The CPU is the last there is; every other provider leaves at most once. Memory for a value may also be missing on a
       // device that no active provider works on.

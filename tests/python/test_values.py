@@ -414,3 +414,27 @@ def test_bytes_that_are_no_utf8_come_back():
     once = model.run(None, {"x": raw})[0]
     twice = model.run(None, {"x": once})[0]
     assert [text.encode("utf-8", "surrogateescape") for text in twice] == raw.tolist()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "g (float[n] x) => (int64[a, b] p, int64[a, b] q) { p = NonZero(x) q = Identity(p) }",
+        "g (float[n] x) => (seq(float[m]) p, float[k] q) <int64 zero = {0}> { p = SequenceConstruct(x, x) q = SequenceAt(p, zero) }",
+        "g (float[n] x) => (seq(float[m]) p, seq(float[m]) q) { p = SequenceConstruct(x, x) q = SequenceInsert(p, x) }",
+    ],
+)
+def test_results_do_not_share_memory(body):
+    """Neither with each other nor with inputs: what a caller writes into one is in that one alone. (The peer shares in SequenceInsert.)"""
+    x = np.ones(3, np.float32)
+
+    def flat(results):
+        return [array for result in results for array in (result if isinstance(result, list) else [result])]
+
+    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {body}').SerializeToString()
+    arrays = [*flat(epona.InferenceSession(made).run(None, {"x": x})), x]
+    for i, array in enumerate(arrays):
+        before = [other.copy() for other in arrays]
+        array[...] = 7
+        for j, (other, kept) in enumerate(zip(arrays, before, strict=True)):
+            assert i == j or np.array_equal(other, kept)

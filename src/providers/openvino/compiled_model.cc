@@ -260,12 +260,15 @@ void CompiledModel::run(const RunContext& c) const {
   }
   api.check(api.infer_request_infer(&infer), "running");
   if (guards_ && guards_->inner() > 0) check_flags(infer);
-  for (int o = 0; o < c.outputs(); ++o)
-    if (may_be_input_[o]) copy_out(infer, c, o);
-  if (!lends_) return requests_->give(std::move(request));
-  std::shared_ptr<Requests::Loan> loan = requests_->lend(std::move(request));
-  for (int o = 0; o < c.outputs(); ++o)
-    if (!may_be_input_[o] && !shapes_[o]) lend(infer, loan, c, o);
+  std::shared_ptr<Requests::Loan> loan = lends_ ? requests_->lend(request) : nullptr;
+  for (int o = 0; o < c.outputs(); ++o) {
+    bool own = !may_be_input_[o] && !shapes_[o];
+    if (own && loan)
+      lend(infer, loan, c, o);
+    else if (own || may_be_input_[o])
+      copy_out(infer, c, o);
+  }
+  if (request) requests_->give(std::move(request));
 }
 
 }  // namespace epona::openvino

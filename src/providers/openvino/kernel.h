@@ -25,7 +25,8 @@ struct Request {
 };
 
 /// Requests that wait for a run, and those whose outputs callers still hold: an output whose dims OpenVINO finds out lies
-/// in memory of the request, which handing over a tensor would make it copy.
+/// in memory of the request, which handing over a tensor would make it copy. One output keeps the memory of all, so few
+/// requests are lent at a time.
 class Requests : public std::enable_shared_from_this<Requests> {
  public:
   /// Gives its request back when the last output is gone. The memory stays even if the requests do not.
@@ -43,7 +44,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
 
   std::unique_ptr<Request> take();  ///< null when none waits
   void give(std::unique_ptr<Request> request);
-  std::shared_ptr<Loan> lend(std::unique_ptr<Request> request);
+  /// Null when enough are lent: the request stays the caller's.
+  std::shared_ptr<Loan> lend(std::unique_ptr<Request>& request);
 
  private:
   void end_loan(const Request* request);

@@ -22,23 +22,22 @@ void Requests::give(std::unique_ptr<Request> request) {
   idle_.push_back(std::move(request));
 }
 
-std::shared_ptr<Requests::Loan> Requests::lend(std::unique_ptr<Request> request) {
-  auto loan = std::make_shared<Loan>(weak_from_this(), request.get());
+std::shared_ptr<Requests::Loan> Requests::lend(std::unique_ptr<Request>& request) {
+  // A loop that feeds outputs back holds those of two runs.
+  constexpr size_t kMostLent = 2;
   std::lock_guard lock(mutex_);
+  if (lent_.size() >= kMostLent) return nullptr;
+  auto loan = std::make_shared<Loan>(weak_from_this(), request.get());
   lent_.push_back(std::move(request));
   return loan;
 }
 
 void Requests::end_loan(const Request* request) {
-  // Each keeps memory for two sets of outputs; a caller may have held many.
-  constexpr size_t kMostIdle = 4;
-  std::unique_ptr<Request> ended;  // freed after the lock is
   std::lock_guard lock(mutex_);
   auto found = std::find_if(lent_.begin(), lent_.end(), [&](const auto& lent) { return lent.get() == request; });
   if (found == lent_.end()) return;
-  ended = std::move(*found);
+  idle_.push_back(std::move(*found));
   lent_.erase(found);
-  if (idle_.size() < kMostIdle) idle_.push_back(std::move(ended));
 }
 
 }  // namespace epona::openvino

@@ -282,3 +282,41 @@ def test_pinned_version_is_the_one_in_requirements():
     source = (ROOT / "src/providers/openvino/find.h").read_text()
     pinned = re.search(r"^openvino==(\S+)$", (ROOT / "requirements-dev.txt").read_text(), re.M).group(1)
     assert f'kTestedVersion = "{pinned}"' in source
+
+
+def test_outputs_of_one_run_do_not_share_memory():
+    """Reshape of an output that OpenVINO hands over."""
+    weight = np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Reshape", ["h", "s"], ["y"])]
+    made = model(
+        nodes,
+        [value("x", FLOAT, ["n", 64]), value("s", INT64, ["k"])],
+        [value("h", FLOAT, ["n", 64]), value("y", FLOAT, None)],
+        {"w": weight},
+    )
+    h, y = ov.session(made).run(None, {"x": np.ones((5, 64), np.float32), "s": np.array([320])})
+    kept = y.copy()
+    h[:] = 0
+    assert np.array_equal(y, kept) and not np.shares_memory(h, y)
+
+
+def test_one_small_output_does_not_keep_the_large_ones():
+    """A loop that collects one value a run holds what it collects."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["large"]), helper.make_node("ReduceSum", ["large", "a"], ["small"])]
+    made = model(
+        nodes,
+        [value("x", FLOAT, ["n", 8])],
+        [value("large", FLOAT, ["n", 1024]), value("small", FLOAT, ["n", 1])],
+        {"w": np.ones((8, 1024), np.float32), "a": np.array([1])},
+    )
+    session = ov.session(made, config={"session.require_placement": f"{NAME}:0.5"})
+    feed = {"x": np.ones((4096, 8), np.float32)}  # 16 MB of large
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    small = [session.run(None, feed)[1] for _ in range(6)]
+    before = resident()
+    small += [session.run(None, feed)[1] for _ in range(40)]
+    assert resident() - before < 10 * 16e6
+    assert all(np.array_equal(one, np.full((4096, 1), 8192, np.float32)) for one in small)
