@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "graph/output_pool.h"
 #include "plan/plan.h"
 #include "run/block_pool.h"
 #include "run/frame.h"
-#include "run/output_pool.h"
 
 namespace epona {
 

@@ -1,4 +1,4 @@
-#include "run/output_pool.h"
+#include "graph/output_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -197,7 +197,10 @@ Owned<ov_tensor> CompiledModel::output(const ov_infer_request& request, size_t i
 void CompiledModel::copy_out(const ov_infer_request& request, const RunContext& c, int o) const {
   const Api& api = core_->api();
   Owned<ov_tensor> tensor = output(request, output_port_[o]);
-  Tensor& to = dynamic_ || !has_memory(c, o) ? c.allocate(o, shape_of(api, tensor.get()), output_types_[o]) : c.out(o);
+  if (!c.wants(o)) return;
+  if (dynamic_ || !has_memory(c, o))
+    c.set(o, RuntimeValue(copies_->make(output_types_[o], shape_of(api, tensor.get()))));
+  Tensor& to = c.out(o);
   if (to.bytes() == 0) return;
   void* data = nullptr;
   api.check(api.tensor_data(tensor.get(), &data), "asking for an address");

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "graph/output_pool.h"
 #include "providers/openvino/cache.h"
 #include "providers/openvino/config.h"
 #include "providers/openvino/core.h"
@@ -87,6 +88,7 @@ class CompiledModel {
   std::vector<size_t> input_port_, output_port_;  ///< position in the graph -> OpenVINO's
   bool dynamic_ = false;
   std::shared_ptr<Requests> requests_ = std::make_shared<Requests>();
+  std::shared_ptr<OutputPool> copies_ = std::make_shared<OutputPool>();  ///< of outputs that are not lent
 };
 
 /// A group of nodes: one compiled model, or (disable_dynamic_shapes) one for each set of input shapes lately seen.

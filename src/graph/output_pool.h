@@ -8,9 +8,9 @@
 
 namespace epona {
 
-/// Host memory for the outputs of one executor. What callers give back is kept for later runs: the system would take large
+/// Host memory for the outputs of one model. What callers give back is kept for later runs: the system would take large
 /// blocks away and hand out others page by page, which costs more than many kernels. Held back is never more than callers
-/// had at once, nor more than 64 MB. The memory may outlive the pool's executor.
+/// had at once, nor more than 64 MB. The memory may outlive the model.
 class OutputPool : public std::enable_shared_from_this<OutputPool> {
  public:
   OutputPool() = default;
