@@ -28,16 +28,27 @@ void separate(RuntimeValue& value, std::set<const void*>& taken) {
   }
 }
 
-}  // namespace
-
-void separate_memory(std::span<RuntimeValue> results, std::span<const void* const> given) {
-  if (results.size() == 1 && results[0].kind == RuntimeValue::Kind::tensor) return;
+bool shares(std::span<const RuntimeValue> results) {
+  constexpr size_t kFew = 64;
+  auto is_tensor = [](const RuntimeValue& result) { return result.kind == RuntimeValue::Kind::tensor; };
+  if (results.size() <= kFew && std::all_of(results.begin(), results.end(), is_tensor)) {
+    for (size_t i = 1; i < results.size(); ++i)
+      for (size_t j = 0; j < i && has_elements(results[i].tensor); ++j)
+        if (results[j].tensor.data == results[i].tensor.data && has_elements(results[j].tensor)) return true;
+    return false;
+  }
   std::vector<const void*> list;
   list.reserve(results.size());
   for (const RuntimeValue& result : results) list_memory(result, list);
   std::sort(list.begin(), list.end());
-  if (std::adjacent_find(list.begin(), list.end()) == list.end()) return;
-  auto is_given = [&](size_t i) { return i < given.size() && given[i] && results[i].tensor.data == given[i]; };
+  return std::adjacent_find(list.begin(), list.end()) != list.end();
+}
+
+}  // namespace
+
+void separate_memory(std::span<RuntimeValue> results, std::span<const void* const> given) {
+  if (!shares(results)) return;
+  auto is_given = [&](size_t i) { return given[i] && results[i].tensor.data == given[i]; };
   std::set<const void*> taken;
   for (size_t i = 0; i < results.size(); ++i)
     if (is_given(i)) taken.insert(given[i]);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "run/separate.h"
@@ -203,11 +204,10 @@ std::vector<std::shared_ptr<Device>> Session::output_devices() const {
 }
 
 void Session::execute(std::span<const RuntimeValue> values, std::span<RuntimeValue> results, const RunEnv& env) const {
-  std::vector<const void*> given;
-  if (results.size() > 1) {
-    given.reserve(results.size());
-    for (const RuntimeValue& result : results) given.push_back(result.tensor.data);
-  }
+  std::array<const void*, 16> few;
+  std::vector<const void*> many(results.size() > few.size() ? results.size() : 0);
+  std::span<const void*> given(many.empty() ? few.data() : many.data(), results.size());
+  for (size_t i = 0; i < results.size(); ++i) given[i] = results[i].tensor.data;
   for (;;) {
     std::shared_ptr<const Executable> executable = this->executable();
     try {
