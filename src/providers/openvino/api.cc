@@ -69,7 +69,6 @@ std::unique_ptr<Api> load(const std::filesystem::path& library) {
   EPONA_OV(infer_request_cancel);
   EPONA_OV(infer_request_free);
   EPONA_OV(tensor_create_from_host_ptr);
-  EPONA_OV(tensor_create);
   EPONA_OV(tensor_get_shape);
   EPONA_OV(tensor_data);
   EPONA_OV(tensor_free);

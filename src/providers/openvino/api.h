@@ -82,7 +82,6 @@ struct Api {
   ov_status (*infer_request_cancel)(ov_infer_request*);
   void (*infer_request_free)(ov_infer_request*);
   ov_status (*tensor_create_from_host_ptr)(int type, ov_shape, void*, ov_tensor**);
-  ov_status (*tensor_create)(int type, ov_shape, ov_tensor**);
   ov_status (*tensor_get_shape)(const ov_tensor*, ov_shape*);
   ov_status (*tensor_data)(const ov_tensor*, void**);
   void (*tensor_free)(ov_tensor*);
