@@ -83,12 +83,8 @@ std::vector<Digest> digests_of(std::span<const std::span<const std::byte>> conte
   }
   std::vector<Digest> of_part(parts.size());
   auto take = [&](int64_t part) { of_part[static_cast<size_t>(part)] = digest_of(parts[static_cast<size_t>(part)]); };
-  auto count = static_cast<int64_t>(parts.size());
-  if (bytes >= kMuch) {
-    ThreadPool({.threads = std::min(kThreads, cpu_budget()), .spin = false}).run(count, take);
-  } else {
-    for (int64_t part = 0; part < count; ++part) take(part);
-  }
+  int threads = bytes >= kMuch ? std::min(kThreads, cpu_budget()) : 1;
+  ThreadPool({.threads = threads, .spin = false}).run(static_cast<int64_t>(parts.size()), take);
   std::vector<Digest> digests;
   digests.reserve(contents.size());
   const Digest* next = of_part.data();
